@@ -1,0 +1,191 @@
+//! Who a plugin is, as JSON that is written at compile time into a section of the built file, so that the host can
+//! read it without executing anything.
+
+use serde::{Deserialize, Serialize};
+
+use crate::collector::Info;
+use crate::metric::{Direction, MetricDef, MetricKind};
+
+/// Version of the manifest's own layout.
+pub const SCHEMA: u32 = 1;
+/// Version of this SDK.
+pub const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Interface that collectors offer and the host looks up.
+pub const COLLECTOR_INTERFACE: &str = "lmb.collector/1";
+/// Section of a native plugin that holds the manifest.
+pub const DYLIB_SECTION: &str = ".lmb.manifest";
+/// Custom section of a WASM plugin that holds the manifest.
+pub const WASM_SECTION: &str = "lmb:manifest";
+
+/// A manifest as the host reads it. Unknown keys are ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the manifest's layout.
+    pub schema: u32,
+    /// Id of the plugin.
+    pub id: String,
+    /// Version of the plugin.
+    pub version: String,
+    /// What it measures.
+    pub about: String,
+    /// SPDX licence expression.
+    pub license: String,
+    /// Version of the SDK it was built with.
+    pub sdk: String,
+    /// Interfaces without which it does not run.
+    pub requires: Vec<String>,
+    /// Metrics that it may report.
+    pub metrics: Vec<MetricDecl>,
+}
+
+/// The declaration of a metric as the host reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricDecl {
+    /// Name.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// Shape of the value.
+    pub kind: MetricKind,
+    /// Which values are better.
+    pub direction: Direction,
+    /// Formula.
+    pub formula: String,
+    /// What it tells.
+    pub about: String,
+}
+
+/// Length of the manifest of a collector in bytes.
+pub const fn length(info: &Info, metrics: &[MetricDef]) -> usize {
+    write::<0>(info, metrics).length
+}
+
+/// The manifest of a collector; `N` is its [`length`].
+pub const fn bytes<const N: usize>(info: &Info, metrics: &[MetricDef]) -> [u8; N] {
+    write::<N>(info, metrics).buffer
+}
+
+/// Counts all bytes and keeps the first `N`: a first pass with `N = 0` measures, a second one writes.
+struct Json<const N: usize> {
+    buffer: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Json<N> {
+    const fn byte(mut self, byte: u8) -> Self {
+        if self.length < N {
+            self.buffer[self.length] = byte;
+        }
+        self.length += 1;
+        self
+    }
+
+    const fn raw(mut self, text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut index = 0;
+        while index < bytes.len() {
+            self = self.byte(bytes[index]);
+            index += 1;
+        }
+        self
+    }
+
+    const fn string(mut self, text: &str) -> Self {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        self = self.byte(b'"');
+        let bytes = text.as_bytes();
+        let mut index = 0;
+        while index < bytes.len() {
+            let byte = bytes[index];
+            self = match byte {
+                b'"' | b'\\' => self.byte(b'\\').byte(byte),
+                0..0x20 => self
+                    .raw("\\u00")
+                    .byte(HEX[(byte >> 4) as usize])
+                    .byte(HEX[(byte & 15) as usize]),
+                _ => self.byte(byte),
+            };
+            index += 1;
+        }
+        self.byte(b'"')
+    }
+
+    const fn field(self, key: &str, value: &str) -> Self {
+        self.string(key).byte(b':').string(value).byte(b',')
+    }
+}
+
+const fn write<const N: usize>(info: &Info, metrics: &[MetricDef]) -> Json<N> {
+    let mut json = Json { buffer: [0; N], length: 0 }
+        .raw("{\"schema\":1,")
+        .field("id", info.id)
+        .field("version", info.version)
+        .field("about", info.about)
+        .field("license", info.license)
+        .field("sdk", SDK_VERSION)
+        .raw("\"requires\":[")
+        .string(COLLECTOR_INTERFACE)
+        .raw("],\"metrics\":[");
+    let mut index = 0;
+    while index < metrics.len() {
+        if index > 0 {
+            json = json.byte(b',');
+        }
+        json = write_metric(json, &metrics[index]);
+        index += 1;
+    }
+    json.raw("]}")
+}
+
+const fn write_metric<const N: usize>(json: Json<N>, metric: &MetricDef) -> Json<N> {
+    let kind = match metric.kind {
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+        MetricKind::Distribution => "distribution",
+    };
+    let direction = match metric.direction {
+        Direction::Higher => "higher",
+        Direction::Lower => "lower",
+        Direction::Neither => "neither",
+    };
+    json.byte(b'{')
+        .field("name", metric.name)
+        .field("unit", metric.unit)
+        .field("kind", kind)
+        .field("direction", direction)
+        .field("formula", metric.formula)
+        .string("about")
+        .byte(b':')
+        .string(metric.about)
+        .byte(b'}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: Info = Info {
+        id: "probe",
+        version: "2.3.4",
+        about: "quotes \" and \\ and\nnew lines",
+        license: "MIT",
+    };
+    const METRICS: &[MetricDef] = &[
+        MetricDef::gauge("a", "ms").better(Direction::Lower).formula("x / y").about("an \u{e4}"),
+        MetricDef::counter("b"),
+    ];
+    const BYTES: [u8; length(&INFO, METRICS)] = bytes(&INFO, METRICS);
+
+    #[test]
+    fn the_compile_time_json_reads_back() {
+        let manifest: Manifest = serde_json::from_slice(&BYTES).expect("valid JSON");
+        assert_eq!(manifest.schema, SCHEMA);
+        assert_eq!((manifest.id.as_str(), manifest.version.as_str()), (INFO.id, INFO.version));
+        assert_eq!(manifest.about, INFO.about);
+        assert_eq!(manifest.requires, [COLLECTOR_INTERFACE]);
+        assert_eq!(manifest.metrics.len(), 2);
+        assert_eq!(manifest.metrics[0].about, "an \u{e4}");
+        assert_eq!(manifest.metrics[0].direction, Direction::Lower);
+        assert_eq!(manifest.metrics[1].kind, MetricKind::Counter);
+    }
+}
