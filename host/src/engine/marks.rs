@@ -88,3 +88,10 @@ pub(super) struct StepSummary {
     pub(super) tokens: u64,
     pub(super) context_tokens: u64,
 }
+
+#[cfg(test)]
+pub(super) mod testing {
+    pub(in crate::engine) fn recorder() -> super::Recorder {
+        super::Recorder
+    }
+}

@@ -71,15 +71,14 @@ pub(super) fn account(config: &ModelConfig, places: &[RowPlace]) -> AttentionCal
     let (q_width, kv_width) = (config.q_width() as u64, config.kv_width() as u64);
     let visible: u64 = places.iter().map(|p| p.position as u64 + 1).sum();
     let mut call = AttentionCall {
-        q_len: 0,
+        q_len: places.len() as u64,
         kv_len: 0,
         flops: 4 * q_width * visible,
         bytes: 2 * q_width * places.len() as u64 * 4,
     };
     for rows in places.chunk_by(|a, b| a.sequence == b.sequence) {
         let cached = rows.last().map_or(0, |p| p.position as u64 + 1);
-        call.q_len = call.q_len.max(rows.len() as u64);
-        call.kv_len = call.kv_len.max(cached);
+        call.kv_len += cached;
         call.bytes += 2 * kv_width * cached * 4;
     }
     call
@@ -103,6 +102,6 @@ mod tests {
         assert_eq!(call.flops, 16 * 4 * 256);
         // Four rows of q and output, 3 + 10 cached keys and values of 64, four bytes each.
         assert_eq!(call.bytes, (2 * 4 * 256 + 2 * 13 * 64) * 4);
-        assert_eq!((call.q_len, call.kv_len), (3, 10));
+        assert_eq!((call.q_len, call.kv_len), (4, 13));
     }
 }

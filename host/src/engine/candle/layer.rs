@@ -66,10 +66,15 @@ impl Layer {
         let start = marks.now();
         cx.quant
             .apply(&mut normed, cx.config.hidden, (index, "attn_input"), marks);
-        let q = self.project(&normed, (index, cache), cx)?;
+        let [q, k, v] = self.project(&normed, cx)?;
         marks.op(index, Op::Qkv, start);
 
         let start = marks.now();
+        let width = cx.config.kv_width();
+        let rows = k.chunks_exact(width).zip(v.chunks_exact(width));
+        for (place, (k, v)) in cx.places.iter().zip(rows) {
+            cache.write(index, (place.sequence, place.position), k, v);
+        }
         let mut attended = attention::attend(cx.config, (cache, index), &q, cx.places);
         marks.op(index, Op::Attention, start);
         if marks.wants_attention() {
@@ -94,13 +99,8 @@ impl Layer {
         Ok(())
     }
 
-    /// Queries, rotated; keys and values go to the cache.
-    fn project(
-        &self,
-        normed: &[f32],
-        (index, cache): (usize, &mut KvCache),
-        cx: &StepContext<'_>,
-    ) -> Result<Vec<f32>, EngineError> {
+    /// Queries, keys and values of all rows; queries and keys are rotated.
+    fn project(&self, normed: &[f32], cx: &StepContext<'_>) -> Result<[Vec<f32>; 3], EngineError> {
         let (q_width, kv_width) = (cx.config.q_width(), cx.config.kv_width());
         let mut q = self.q.forward(normed)?;
         let mut k = self.k.forward(normed)?;
@@ -115,11 +115,7 @@ impl Layer {
         for_each_row(&mut k, kv_width, |i, row| {
             cx.rope.rotate(row, cx.places[i].position)
         });
-        let rows = k.chunks_exact(kv_width).zip(v.chunks_exact(kv_width));
-        for (place, (k, v)) in cx.places.iter().zip(rows) {
-            cache.write(index, (place.sequence, place.position), k, v);
-        }
-        Ok(q)
+        Ok([q, k, v])
     }
 }
 

@@ -72,21 +72,19 @@ impl QuantError {
         self.nonfinite += other.nonfinite;
     }
 
-    /// Median over channels of 10·log₁₀(Σx² / Σ(x̂−x)²), in dB, over channels with signal and error. NaN if there is
-    /// none (all values exact, or all zero).
+    /// Median over channels of 10·log₁₀(Σx² / Σ(x̂−x)²), in dB. A channel without error counts as infinite, one
+    /// without signal not at all; infinite if no channel has a signal.
     pub fn sqnr_channel_p50(&self) -> f64 {
-        let mut decibels: Vec<f64> = self
-            .channels
-            .iter()
-            .filter(|(signal, error)| *signal > 0.0 && *error > 0.0)
+        let with_signal = self.channels.iter().filter(|(signal, _)| *signal > 0.0);
+        let mut decibels: Vec<f64> = with_signal
             .map(|(signal, error)| 10.0 * (signal / error).log10())
             .collect();
         decibels.sort_by(f64::total_cmp);
         let n = decibels.len();
         match n {
-            0 => f64::NAN,
+            0 => f64::INFINITY,
             _ if n % 2 == 1 => decibels[n / 2],
-            _ => (decibels[n / 2 - 1] + decibels[n / 2]) / 2.0,
+            _ => f64::midpoint(decibels[n / 2 - 1], decibels[n / 2]),
         }
     }
 }
