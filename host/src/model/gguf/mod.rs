@@ -8,7 +8,7 @@ mod directory;
 mod header;
 mod shape;
 #[cfg(test)]
-pub(super) mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod value;
