@@ -19,11 +19,7 @@ pub trait Engine {
     fn begin(&mut self, batch: usize, max_tokens: usize) -> Result<(), EngineError>;
 
     /// Processes one prompt per sequence, of any lengths, and returns the most likely next token of each.
-    fn prefill(
-        &mut self,
-        prompts: &[Vec<u32>],
-        rec: &mut Recorder,
-    ) -> Result<Vec<u32>, EngineError>;
+    fn prefill(&mut self, prompts: &[Vec<u32>], rec: &mut Recorder) -> Result<Vec<u32>, EngineError>;
 
     /// Appends one token to each sequence and returns the most likely next token of each.
     fn decode(&mut self, tokens: &[u32], rec: &mut Recorder) -> Result<Vec<u32>, EngineError>;

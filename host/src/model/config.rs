@@ -288,19 +288,10 @@ impl ModelConfig {
 
     /// Number of weights, experts included; the tied LM head counts once.
     pub fn parameters(&self) -> u64 {
-        let (h, q, kv) = (
-            self.hidden as u64,
-            self.q_width() as u64,
-            self.kv_width() as u64,
-        );
+        let (h, q, kv) = (self.hidden as u64, self.q_width() as u64, self.kv_width() as u64);
         let attention = h * (2 * q + 2 * kv);
         let bias = if self.qkv_bias { q + 2 * kv } else { 0 };
-        let norms = 2 * h
-            + if self.qk_norm {
-                2 * self.head_dim as u64
-            } else {
-                0
-            };
+        let norms = 2 * h + if self.qk_norm { 2 * self.head_dim as u64 } else { 0 };
         let mlp = match self.experts {
             Some(e) => (e.experts as u64) * (3 * h * e.intermediate as u64 + h),
             None => 3 * h * self.intermediate as u64,
@@ -319,11 +310,7 @@ impl ModelConfig {
 fn check_size(field: &'static str, value: usize, limit: usize) -> Result<(), ConfigError> {
     match value {
         0 => Err(ConfigError::Zero(field)),
-        v if v > limit => Err(ConfigError::Absurd {
-            field,
-            value,
-            limit,
-        }),
+        v if v > limit => Err(ConfigError::Absurd { field, value, limit }),
         _ => Ok(()),
     }
 }
@@ -375,10 +362,7 @@ mod tests {
         let mut c = preset("tiny-llama").expect("preset");
         c.kv_heads = 3;
         let text = c.validate().expect_err("8 heads, 3 kv heads").to_string();
-        assert_eq!(
-            text,
-            "model shape: `heads` 8 is not a multiple of `kv_heads` 3"
-        );
+        assert_eq!(text, "model shape: `heads` 8 is not a multiple of `kv_heads` 3");
     }
 
     #[test]

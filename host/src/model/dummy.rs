@@ -53,17 +53,9 @@ fn layer_tensors(c: &ModelConfig) -> Vec<(&'static str, StorageType, Vec<usize>)
     match c.experts {
         Some(e) => t.extend([
             ("ffn_gate_inp.weight", norm, vec![e.experts, h]),
-            (
-                "ffn_gate_exps.weight",
-                s,
-                vec![e.experts, e.intermediate, h],
-            ),
+            ("ffn_gate_exps.weight", s, vec![e.experts, e.intermediate, h]),
             ("ffn_up_exps.weight", s, vec![e.experts, e.intermediate, h]),
-            (
-                "ffn_down_exps.weight",
-                s,
-                vec![e.experts, h, e.intermediate],
-            ),
+            ("ffn_down_exps.weight", s, vec![e.experts, h, e.intermediate]),
         ]),
         None => t.extend([
             ("ffn_gate.weight", s, vec![c.intermediate, h]),
@@ -120,9 +112,7 @@ fn distribution(name: &str, inputs: usize) -> (f32, f32) {
 fn standard(bits: u64) -> f32 {
     // Four times the variance (65536² − 1)/12 of one; the root is 37,837.227…
     const INVERSE_DEVIATION: f32 = 1.0 / 37_837.227;
-    let sum = (0..4)
-        .map(|i| (bits >> (16 * i)) as u16 as i32)
-        .sum::<i32>();
+    let sum = (0..4).map(|i| (bits >> (16 * i)) as u16 as i32).sum::<i32>();
     (sum - 2 * 65_535) as f32 * INVERSE_DEVIATION
 }
 
@@ -204,13 +194,7 @@ mod tests {
         let config = preset("tiny-llama").expect("preset");
         let (a, b) = (dummy_weights(&config, 1), dummy_weights(&config, 2));
         let read = |w: &Weights, name: &str| floats(w, w.find(name).expect("tensor"));
-        assert_ne!(
-            read(&a, "blk.0.attn_k.weight"),
-            read(&b, "blk.0.attn_k.weight")
-        );
-        assert_ne!(
-            read(&a, "blk.0.attn_k.weight"),
-            read(&a, "blk.0.attn_v.weight")
-        );
+        assert_ne!(read(&a, "blk.0.attn_k.weight"), read(&b, "blk.0.attn_k.weight"));
+        assert_ne!(read(&a, "blk.0.attn_k.weight"), read(&a, "blk.0.attn_v.weight"));
     }
 }

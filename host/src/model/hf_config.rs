@@ -3,9 +3,7 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::config::{
-    Architecture, ConfigError, ExpertConfig, ModelConfig, RopeLayout, RopeScaling,
-};
+use super::config::{Architecture, ConfigError, ExpertConfig, ModelConfig, RopeLayout, RopeScaling};
 use super::storage::StorageType;
 
 /// A `config.json` that does not describe a model this program knows.
@@ -95,17 +93,12 @@ fn wrong(key: &'static str, value: &Value, expected: &'static str) -> HfConfigEr
     if found.len() < value.to_string().len() {
         found.push('…');
     }
-    HfConfigError::Value {
-        key,
-        found,
-        expected,
-    }
+    HfConfigError::Value { key, found, expected }
 }
 
 /// Parses the text of a `config.json` and validates the shape. `name` becomes the model's name.
 pub fn config_from_json(text: &str, name: &str) -> Result<ModelConfig, HfConfigError> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|e| HfConfigError::Json(e.to_string()))?;
+    let value: Value = serde_json::from_str(text).map_err(|e| HfConfigError::Json(e.to_string()))?;
     let Value::Object(map) = value else {
         return Err(HfConfigError::Json("the top level is not an object".into()));
     };
@@ -188,9 +181,7 @@ fn refuse_unsupported(keys: &Keys, architecture: Architecture) -> Result<(), HfC
     }
     if architecture == Architecture::Qwen3Moe {
         let dense = keys.find("mlp_only_layers").and_then(Value::as_array);
-        if dense.is_some_and(|l| !l.is_empty())
-            || keys.size("decoder_sparse_step")?.unwrap_or(1) != 1
-        {
+        if dense.is_some_and(|l| !l.is_empty()) || keys.size("decoder_sparse_step")?.unwrap_or(1) != 1 {
             return unsupported("layers without experts between layers with experts".into());
         }
     }
@@ -250,10 +241,7 @@ fn rope(keys: &Keys, architecture: Architecture) -> Result<(f32, RopeScaling), H
     };
     let theta = keys.float("rope_theta", default)?;
     // Newer files keep base and scaling together in `rope_parameters`.
-    let Some(table) = keys
-        .find("rope_parameters")
-        .or_else(|| keys.find("rope_scaling"))
-    else {
+    let Some(table) = keys.find("rope_parameters").or_else(|| keys.find("rope_scaling")) else {
         return Ok((theta, RopeScaling::None));
     };
     let Value::Object(table) = table else {
@@ -358,10 +346,7 @@ mod tests {
     fn mistral_with_a_window_is_limited_to_it() {
         let c = with(json!({})).expect("valid");
         assert_eq!((c.head_dim, c.kv_heads, c.context_limit()), (128, 8, 4096));
-        assert_eq!(
-            (c.eos, c.bos, c.storage),
-            (vec![2], Some(1), StorageType::Bf16)
-        );
+        assert_eq!((c.eos, c.bos, c.storage), (vec![2], Some(1), StorageType::Bf16));
     }
 
     #[test]
@@ -432,10 +417,7 @@ mod tests {
                 json!({"rope_scaling": {"rope_type": "yarn", "factor": 4}}),
                 "rope scaling `yarn`",
             ),
-            (
-                json!({"rope_scaling": {"rope_type": "linear"}}),
-                "lacks `factor`",
-            ),
+            (json!({"rope_scaling": {"rope_type": "linear"}}), "lacks `factor`"),
             (json!({"hidden_act": "gelu"}), "activation `gelu`"),
             (
                 json!({"quantization_config": {"quant_method": "awq"}}),
@@ -453,9 +435,6 @@ mod tests {
             config_from_json("[1]", "x"),
             Err(HfConfigError::Json(_))
         ));
-        assert!(matches!(
-            config_from_json("{", "x"),
-            Err(HfConfigError::Json(_))
-        ));
+        assert!(matches!(config_from_json("{", "x"), Err(HfConfigError::Json(_))));
     }
 }

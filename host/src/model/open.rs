@@ -157,9 +157,7 @@ fn open_model_directory(path: &Path, format: LoadFormat, seed: u64) -> Result<Mo
         return Err(OpenError::NoConfig(path.to_owned()));
     }
     let text = read_text(&file)?;
-    let name = path
-        .file_name()
-        .map_or("model".into(), |n| n.to_string_lossy());
+    let name = path.file_name().map_or("model".into(), |n| n.to_string_lossy());
     let config = config_from_json(&text, &name).map_err(|source| OpenError::HfConfig {
         path: path.to_owned(),
         source,
@@ -190,9 +188,7 @@ fn read_text(path: &Path) -> Result<String, OpenError> {
         });
     }
     let mut text = String::new();
-    file.take(MAX_CONFIG)
-        .read_to_string(&mut text)
-        .map_err(io)?;
+    file.take(MAX_CONFIG).read_to_string(&mut text).map_err(io)?;
     Ok(text)
 }
 
@@ -216,11 +212,10 @@ fn open_gguf(path: &Path, format: LoadFormat) -> Result<Model, OpenError> {
     };
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
-    let header =
-        gguf::read_header(BufReader::new(&file), length).map_err(|source| OpenError::Gguf {
-            path: path.to_owned(),
-            source,
-        })?;
+    let header = gguf::read_header(BufReader::new(&file), length).map_err(|source| OpenError::Gguf {
+        path: path.to_owned(),
+        source,
+    })?;
     let config = gguf::config_from_gguf(&header).map_err(|source| OpenError::GgufConfig {
         path: path.to_owned(),
         source,
@@ -228,11 +223,7 @@ fn open_gguf(path: &Path, format: LoadFormat) -> Result<Model, OpenError> {
     let mut weights = Weights::empty(0);
     let number = weights.add_file(path, file);
     for t in &header.tensors {
-        weights.add_file_tensor(
-            t.name.clone(),
-            (t.storage, t.shape.clone()),
-            (number, t.offset),
-        );
+        weights.add_file_tensor(t.name.clone(), (t.storage, t.shape.clone()), (number, t.offset));
     }
     let text = match path.parent().map(|folder| text_source(folder, path)) {
         Some(json @ TextSource::Json(_)) => json,

@@ -128,10 +128,7 @@ fn shards_of(path: &Path, directory: &Path) -> Result<Vec<PathBuf>, SafetensorsE
     let mut shards = Vec::new();
     for name in names {
         let mut parts = Path::new(&name).components();
-        let plain = matches!(
-            (parts.next(), parts.next()),
-            (Some(Component::Normal(_)), None)
-        );
+        let plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
         if !plain {
             return Err(damaged(format!("shard `{name}` is not a file name")));
         }
@@ -180,10 +177,7 @@ fn add_shard(weights: &mut Weights, path: &Path) -> Result<(), SafetensorsError>
                 info.shape
             )));
         }
-        if data_start
-            .checked_add(end as u64)
-            .is_none_or(|end| end > length)
-        {
+        if data_start.checked_add(end as u64).is_none_or(|end| end > length) {
             return Err(fault(format!(
                 "ends after the file's {length} bytes; the file is truncated"
             )));
@@ -200,11 +194,7 @@ fn add_shard(weights: &mut Weights, path: &Path) -> Result<(), SafetensorsError>
     Ok(())
 }
 
-fn read_metadata(
-    path: &Path,
-    file: &File,
-    length: u64,
-) -> Result<(Metadata, u64), SafetensorsError> {
+fn read_metadata(path: &Path, file: &File, length: u64) -> Result<(Metadata, u64), SafetensorsError> {
     let io = |source| SafetensorsError::Io {
         path: path.to_owned(),
         source,
@@ -285,10 +275,7 @@ mod tests {
             (header_too_long, "said to be 1000 bytes, the file has 10"),
             (file("not json", 0), "damaged header"),
             (file(NORM, 7), "truncated"),
-            (
-                file(&dtype, 16),
-                "tensor `model.norm.weight` is I64; supported",
-            ),
+            (file(&dtype, 16), "tensor `model.norm.weight` is I64; supported"),
             (file(&NORM.replace("[2]", "[3]"), 8), "damaged header"),
         ];
         for (bytes, expected) in cases {
@@ -306,10 +293,7 @@ mod tests {
             open_directory(dir.path()).expect_err("must fail")
         };
         let missing = index("model-00002-of-00002.safetensors");
-        assert!(
-            matches!(missing, SafetensorsError::MissingShard(_)),
-            "{missing}"
-        );
+        assert!(matches!(missing, SafetensorsError::MissingShard(_)), "{missing}");
         let outside = index("../model.safetensors");
         assert!(outside.to_string().contains("not a file name"), "{outside}");
     }

@@ -115,10 +115,7 @@ mod tests {
     #[test]
     fn sizes_follow_the_block_layout() {
         // Q4_1 keeps 32 values in 16 nibble bytes plus two f16: 576 values = 18 blocks of 20 bytes.
-        assert_eq!(
-            StorageType::Q4_1.bytes_of(&[1536, 576]),
-            Some(1536 * 18 * 20)
-        );
+        assert_eq!(StorageType::Q4_1.bytes_of(&[1536, 576]), Some(1536 * 18 * 20));
         assert_eq!(StorageType::Bf16.bytes_of(&[3, 5]), Some(30));
         assert_eq!(StorageType::Q6K.bytes_of(&[2, 512]), Some(4 * 210));
         assert_eq!(StorageType::Q4K.bytes_of(&[2, 128]), None, "half a block");

@@ -81,8 +81,7 @@ impl Tokenizer {
     /// Builds the tokenizer that GGUF metadata describes.
     pub fn from_gguf(header: &Header) -> Result<Self, TokenizerError> {
         let text = |key: &'static str| header.get(key).and_then(Value::as_str);
-        let model =
-            text("tokenizer.ggml.model").ok_or(TokenizerError::Metadata("tokenizer.ggml.model"))?;
+        let model = text("tokenizer.ggml.model").ok_or(TokenizerError::Metadata("tokenizer.ggml.model"))?;
         if model != "gpt2" {
             return Err(TokenizerError::Model(model.to_owned()));
         }
@@ -178,11 +177,7 @@ fn strings<'a>(header: &'a Header, key: &'static str) -> Result<&'a [String], To
         .ok_or(TokenizerError::Metadata(key))
 }
 
-fn byte_pairs(
-    tokens: &[String],
-    merges: &[String],
-    splitter: &Splitter,
-) -> Result<BPE, TokenizerError> {
+fn byte_pairs(tokens: &[String], merges: &[String], splitter: &Splitter) -> Result<BPE, TokenizerError> {
     let vocabulary = tokens
         .iter()
         .zip(0u32..)

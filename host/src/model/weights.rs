@@ -153,21 +153,11 @@ impl Weights {
     }
 
     /// Adds a tensor whose values come from the seed.
-    pub(super) fn add_seeded(
-        &mut self,
-        name: String,
-        storage: StorageType,
-        shape: Vec<usize>,
-    ) -> bool {
+    pub(super) fn add_seeded(&mut self, name: String, storage: StorageType, shape: Vec<usize>) -> bool {
         self.add(name, (storage, shape), Location::Seeded { first: 0 })
     }
 
-    fn add(
-        &mut self,
-        name: String,
-        (storage, shape): (StorageType, Vec<usize>),
-        location: Location,
-    ) -> bool {
+    fn add(&mut self, name: String, (storage, shape): (StorageType, Vec<usize>), location: Location) -> bool {
         let Some(bytes) = storage.bytes_of(&shape) else {
             return false;
         };
@@ -229,11 +219,7 @@ impl Weights {
         }
         match info.location {
             Location::Seeded { first } => {
-                dummy::fill(
-                    &dummy::Stream::new(self.seed, info, first),
-                    info.storage,
-                    out,
-                );
+                dummy::fill(&dummy::Stream::new(self.seed, info, first), info.storage, out);
                 Ok(())
             }
             Location::File { file, offset } => {

@@ -95,10 +95,7 @@ mod tests {
         // position 9 sees 10: 16 keys · 4 · 256 operations.
         let config = preset("tiny-llama").expect("preset");
         let place = |sequence, position| RowPlace { sequence, position };
-        let call = account(
-            &config,
-            &[place(0, 0), place(0, 1), place(0, 2), place(1, 9)],
-        );
+        let call = account(&config, &[place(0, 0), place(0, 1), place(0, 2), place(1, 9)]);
         assert_eq!(call.flops, 16 * 4 * 256);
         // Four rows of q and output, 3 + 10 cached keys and values of 64, four bytes each.
         assert_eq!(call.bytes, (2 * 4 * 256 + 2 * 13 * 64) * 4);

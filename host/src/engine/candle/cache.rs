@@ -93,8 +93,7 @@ impl KvCache {
             let to = self.start(sequence, head) + position * self.head_dim;
             let layer = &mut self.layers[layer];
             layer.keys[to..to + self.head_dim].copy_from_slice(&key[from..from + self.head_dim]);
-            layer.values[to..to + self.head_dim]
-                .copy_from_slice(&value[from..from + self.head_dim]);
+            layer.values[to..to + self.head_dim].copy_from_slice(&value[from..from + self.head_dim]);
         }
     }
 

@@ -10,13 +10,15 @@ use crate::model::{MemoryNeed, Model, StorageType, TensorInfo};
 /// The candle release this engine is built with; a test compares it with the lock file.
 const CANDLE_VERSION: &str = "0.11.1";
 
-/// Bytes the weights will take: floats become f32, blocks stay, and candle keeps a second, rearranged copy of Q4_K and
-/// Q6_K blocks. FP8 keeps dequantised f32 values of every projection.
+/// Bytes the weights will take: floats become f32, blocks stay (scales of Q4_1 and Q8_0 become f32), and candle keeps a
+/// second, rearranged copy of Q4_K and Q6_K blocks. FP8 keeps dequantised f32 values of every projection.
 pub(super) fn memory_of_weights(model: &Model, fp8: bool) -> u64 {
     let one = |t: &TensorInfo| {
         let as_f32 = (t.elements() as u64).saturating_mul(VALUE_BYTES);
         match t.storage {
             _ if t.storage.is_float() || fp8 => as_f32,
+            StorageType::Q4_1 => t.bytes() / 20 * 24,
+            StorageType::Q8_0 => t.bytes() / 34 * 36,
             StorageType::Q4K | StorageType::Q6K => t.bytes().saturating_mul(2),
             _ => t.bytes(),
         }
@@ -51,10 +53,7 @@ fn kernels(model: &Model, fp8: bool) -> Vec<String> {
     let matrices = model.weights.iter().filter(|t| t.shape.len() > 1);
     let names: BTreeSet<String> = matrices.map(|t| kernel(t.storage, fp8)).collect();
     let mut all: Vec<String> = names.into_iter().collect();
-    all.push(format!(
-        "attention, norms, rope: own f32 loops, {}",
-        simd::name()
-    ));
+    all.push(format!("attention, norms, rope: own f32 loops, {}", simd::name()));
     if fp8 {
         all.push("fp8: e4m3 values, products of the dequantised values in f32".into());
     }
@@ -66,9 +65,13 @@ fn kernel(storage: StorageType, fp8: bool) -> String {
     match storage {
         _ if storage.is_float() => format!("matmul {name}: gemm in f32"),
         _ if fp8 => format!("matmul {name}: dequantised, gemm in f32"),
-        StorageType::Q4_1 | StorageType::Q5_0 | StorageType::Q5_1 => {
-            format!("matmul {name}: candle blocks, scalar")
+        StorageType::Q4_1 | StorageType::Q8_0 => {
+            format!(
+                "matmul {name}: own blocks with 8-bit activations, {}",
+                simd::name()
+            )
         }
+        StorageType::Q5_0 | StorageType::Q5_1 => format!("matmul {name}: candle blocks, scalar"),
         _ => format!("matmul {name}: candle blocks, {}", simd::name()),
     }
 }
@@ -80,8 +83,6 @@ mod tests {
     #[test]
     fn the_reported_version_is_the_one_that_is_built_in() {
         let lock = include_str!("../../../../Cargo.lock");
-        assert!(lock.contains(&format!(
-            "name = \"candle-core\"\nversion = \"{CANDLE_VERSION}\""
-        )));
+        assert!(lock.contains(&format!("name = \"candle-core\"\nversion = \"{CANDLE_VERSION}\"")));
     }
 }

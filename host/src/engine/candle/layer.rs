@@ -133,8 +133,7 @@ impl Mlp {
                     .apply(&mut normed, cx.config.hidden, (index, "ffn_input"), marks);
                 let mut error = None;
                 let output = ffn.forward(&normed, cx.quant, (&mut error, marks.wants_quant()))?;
-                cx.quant
-                    .report(error.as_ref(), (index, "ffn_down_input"), marks);
+                cx.quant.report(error.as_ref(), (index, "ffn_down_input"), marks);
                 marks.op(index, Op::Mlp, start);
                 Ok(output)
             }
@@ -169,8 +168,7 @@ fn mixture(
 
     let start = marks.now();
     let hidden = cx.config.hidden;
-    cx.quant
-        .apply(&mut normed, hidden, (index, "ffn_input"), marks);
+    cx.quant.apply(&mut normed, hidden, (index, "ffn_input"), marks);
     let mut output = vec![0.0; normed.len()];
     let mut error = None;
     for (expert, ffn) in (0u32..).zip(experts) {
@@ -182,8 +180,7 @@ fn mixture(
         let rows = ffn.forward(&rows, cx.quant, (&mut error, marks.wants_quant()))?;
         scatter_add(&mut output, hidden, (&rows, &tokens));
     }
-    cx.quant
-        .report(error.as_ref(), (index, "ffn_down_input"), marks);
+    cx.quant.report(error.as_ref(), (index, "ffn_down_input"), marks);
     marks.op(index, Op::Experts, start);
     Ok(output)
 }
@@ -216,9 +213,9 @@ impl Layer {
         let head_norms = self.qk_norm.as_ref().map_or(0, |(q, k)| q.len() + k.len());
         let mlp = match &self.mlp {
             Mlp::Dense(ffn) => ffn.bytes(),
-            Mlp::Experts {
-                router, experts, ..
-            } => router.bytes() + experts.iter().map(FeedForward::bytes).sum::<u64>(),
+            Mlp::Experts { router, experts, .. } => {
+                router.bytes() + experts.iter().map(FeedForward::bytes).sum::<u64>()
+            }
         };
         projections.map(Linear::bytes).iter().sum::<u64>() + 4 * (norms + head_norms) as u64 + mlp
     }

@@ -6,6 +6,7 @@ use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{CpuStorage, Device, Storage, Tensor};
 use half::{bf16, f16};
 
+use super::blocks::BlockMatrix;
 use crate::engine::EngineError;
 use crate::model::StorageType;
 
@@ -20,16 +21,15 @@ pub(super) struct Linear {
 enum Weight {
     /// `[inputs, outputs]`, a transposed view of the row-major weight in f32.
     Dense(Tensor),
-    /// Blocks of a ggml format.
-    Blocks(QTensor),
+    /// Blocks of a ggml format, through candle.
+    Candle(QTensor),
+    /// Blocks of a format that this engine multiplies itself.
+    Own(BlockMatrix),
 }
 
 impl Linear {
     /// Keeps the weight in f32; `values` is row-major `[outputs, inputs]`.
-    pub(super) fn dense(
-        values: Vec<f32>,
-        (outputs, inputs): (usize, usize),
-    ) -> Result<Self, EngineError> {
+    pub(super) fn dense(values: Vec<f32>, (outputs, inputs): (usize, usize)) -> Result<Self, EngineError> {
         let weight = Tensor::from_vec(values, (outputs, inputs), &Device::Cpu)
             .and_then(|t| t.t())
             .map_err(failed("preparing a weight"))?;
@@ -47,11 +47,16 @@ impl Linear {
         storage: StorageType,
         (outputs, inputs): (usize, usize),
     ) -> Result<Self, EngineError> {
-        let tensor = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, ggml_type(storage))
-            .and_then(|s| QTensor::new(s, (outputs, inputs)))
-            .map_err(failed("preparing a quantised weight"))?;
+        let weight = match storage {
+            StorageType::Q4_1 => Weight::Own(BlockMatrix::q4_1(bytes, inputs)),
+            StorageType::Q8_0 => Weight::Own(BlockMatrix::q8_0(bytes, inputs)),
+            other => QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, ggml_type(other))
+                .and_then(|s| QTensor::new(s, (outputs, inputs)))
+                .map(Weight::Candle)
+                .map_err(failed("preparing a quantised weight"))?,
+        };
         Ok(Self {
-            weight: Weight::Blocks(tensor),
+            weight,
             bias: None,
             inputs,
             outputs,
@@ -73,21 +78,21 @@ impl Linear {
     pub(super) fn bytes(&self) -> u64 {
         let weight = match &self.weight {
             Weight::Dense(_) => self.inputs * self.outputs * 4,
-            Weight::Blocks(t) => t.storage_size_in_bytes(),
+            Weight::Candle(t) => t.storage_size_in_bytes(),
+            Weight::Own(m) => m.bytes(),
         };
         (weight + self.bias.as_ref().map_or(0, |b| 4 * b.len())) as u64
     }
 
     /// `x` is `[rows, inputs]`; the result is `[rows, outputs]`.
     pub(super) fn forward(&self, x: &[f32]) -> Result<Vec<f32>, EngineError> {
-        let rows = x.len() / self.inputs;
-        let product = Tensor::from_slice(x, (rows, self.inputs), &Device::Cpu)
-            .and_then(|x| match &self.weight {
-                Weight::Dense(w) => x.matmul(w),
-                Weight::Blocks(w) => x.apply_op1_no_bwd(w),
-            })
-            .and_then(into_values)
-            .map_err(failed("a matrix product"))?;
+        let as_tensor = || Tensor::from_slice(x, (x.len() / self.inputs, self.inputs), &Device::Cpu);
+        let product = match &self.weight {
+            Weight::Own(w) => Ok(w.product(x)),
+            Weight::Dense(w) => as_tensor().and_then(|x| into_values(x.matmul(w)?)),
+            Weight::Candle(w) => as_tensor().and_then(|x| into_values(x.apply_op1_no_bwd(w)?)),
+        }
+        .map_err(failed("a matrix product"))?;
         Ok(match &self.bias {
             Some(bias) => add_bias(product, bias),
             None => product,
@@ -96,12 +101,12 @@ impl Linear {
 
     /// Rows of the weight as f32 (the embedding of tokens); `ids` are below `outputs`.
     pub(super) fn rows(&self, ids: &[u32]) -> Result<Vec<f32>, EngineError> {
-        let index = Tensor::from_slice(ids, ids.len(), &Device::Cpu);
+        let index = || Tensor::from_slice(ids, ids.len(), &Device::Cpu);
         match &self.weight {
-            Weight::Dense(w) => index.and_then(|i| w.t()?.index_select(&i, 0)),
-            Weight::Blocks(w) => index.and_then(|i| w.embedding(&i)),
+            Weight::Own(w) => Ok(ids.iter().flat_map(|&id| w.row(id as usize)).collect()),
+            Weight::Dense(w) => index().and_then(|i| into_values(w.t()?.index_select(&i, 0)?)),
+            Weight::Candle(w) => index().and_then(|i| into_values(w.embedding(&i)?)),
         }
-        .and_then(into_values)
         .map_err(failed("an embedding look-up"))
     }
 }
@@ -131,21 +136,12 @@ fn into_values(tensor: Tensor) -> candle_core::Result<Vec<f32>> {
 pub(super) fn failed(operation: &'static str) -> impl FnOnce(candle_core::Error) -> EngineError {
     move |error| EngineError::Compute {
         operation,
-        message: error
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
+        message: error.to_string().lines().next().unwrap_or_default().to_owned(),
     }
 }
 
 /// A tensor's bytes as f32, whatever their storage.
-pub(super) fn to_f32(
-    bytes: &[u8],
-    storage: StorageType,
-    values: usize,
-) -> Result<Vec<f32>, EngineError> {
+pub(super) fn to_f32(bytes: &[u8], storage: StorageType, values: usize) -> Result<Vec<f32>, EngineError> {
     let pairs = || bytes.chunks_exact(2).map(|b| [b[0], b[1]]);
     Ok(match storage {
         StorageType::F32 => bytes

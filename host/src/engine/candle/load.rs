@@ -113,11 +113,7 @@ impl Loader<'_> {
         let same = |e: &&mut WeightError8| e.layer == layer && e.tensor == tensor;
         match self.errors.iter_mut().rev().find(same) {
             Some(entry) => entry.error.append(error),
-            None => self.errors.push(WeightError8 {
-                layer,
-                tensor,
-                error,
-            }),
+            None => self.errors.push(WeightError8 { layer, tensor, error }),
         }
     }
 
@@ -166,10 +162,7 @@ impl Loader<'_> {
 
     fn experts(&mut self, index: usize, config: ExpertConfig) -> Result<Mlp, EngineError> {
         let (h, wide) = (self.config().hidden, config.intermediate);
-        let router = self.plain(
-            &format!("blk.{index}.ffn_gate_inp.weight"),
-            (config.experts, h),
-        )?;
+        let router = self.plain(&format!("blk.{index}.ffn_gate_inp.weight"), (config.experts, h))?;
         let mut experts = Vec::with_capacity(config.experts);
         for expert in 0..config.experts {
             let place = (index, expert, config.experts);

@@ -4,6 +4,8 @@
 //! allocation that is written in place; grouped-query attention reads it without expanding heads.
 
 mod attention;
+mod block_dot;
+mod blocks;
 mod cache;
 mod kernels;
 mod layer;
@@ -120,11 +122,7 @@ impl CandleEngine {
         marks.op(last, Op::Norm, start);
 
         let start = marks.now();
-        let head = self
-            .weights
-            .head
-            .as_ref()
-            .unwrap_or(&self.weights.embedding);
+        let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
         self.logits = head.forward(&normed)?;
         marks.op(last, Op::LmHead, start);
 
@@ -269,11 +267,7 @@ impl Engine for CandleEngine {
         Ok(())
     }
 
-    fn prefill(
-        &mut self,
-        prompts: &[Vec<u32>],
-        rec: &mut Recorder,
-    ) -> Result<Vec<u32>, EngineError> {
+    fn prefill(&mut self, prompts: &[Vec<u32>], rec: &mut Recorder) -> Result<Vec<u32>, EngineError> {
         self.check_batch(prompts.len())?;
         if !self.cache()?.is_empty() {
             return Err(EngineError::Order(

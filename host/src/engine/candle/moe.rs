@@ -72,11 +72,7 @@ pub(super) fn gather(x: &[f32], width: usize, tokens: &[(usize, f32)]) -> Vec<f3
 }
 
 /// Adds one expert's rows, times their gates, to the rows of their tokens.
-pub(super) fn scatter_add(
-    out: &mut [f32],
-    width: usize,
-    (rows, tokens): (&[f32], &[(usize, f32)]),
-) {
+pub(super) fn scatter_add(out: &mut [f32], width: usize, (rows, tokens): (&[f32], &[(usize, f32)])) {
     for (row, &(token, gate)) in rows.chunks_exact(width).zip(tokens) {
         add_scaled(&mut out[token * width..(token + 1) * width], row, gate);
     }
@@ -102,27 +98,18 @@ mod tests {
         assert_eq!(r.experts, [2, 1, 0, 1], "ties go to the lower number");
         let expected = [4.0 / 6.0, 2.0 / 6.0, 0.5, 0.5];
         assert!(
-            r.gates
-                .iter()
-                .zip(expected)
-                .all(|(a, b)| (a - b).abs() < 1e-6),
+            r.gates.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
             "{:?}",
             r.gates
         );
         assert_eq!(r.counts, [1, 2, 1, 0]);
         let sums = [4.0 / 8.0, 5.0 / 8.0, 5.0 / 8.0, 2.0 / 8.0];
         assert!(
-            r.prob_sum
-                .iter()
-                .zip(sums)
-                .all(|(a, b)| (a - b).abs() < 1e-6),
+            r.prob_sum.iter().zip(sums).all(|(a, b)| (a - b).abs() < 1e-6),
             "{:?}",
             r.prob_sum
         );
-        assert_eq!(
-            r.tokens_of(1).iter().map(|t| t.0).collect::<Vec<_>>(),
-            [0, 1]
-        );
+        assert_eq!(r.tokens_of(1).iter().map(|t| t.0).collect::<Vec<_>>(), [0, 1]);
         let plain = ExpertConfig {
             normalise_gates: false,
             ..CONFIG
@@ -144,10 +131,7 @@ mod tests {
 
     #[test]
     fn broken_router_logits_do_not_panic() {
-        let r = route(
-            vec![f32::NAN, f32::INFINITY, 0.0, f32::NEG_INFINITY],
-            &CONFIG,
-        );
+        let r = route(vec![f32::NAN, f32::INFINITY, 0.0, f32::NEG_INFINITY], &CONFIG);
         assert_eq!(r.experts.len(), 2);
     }
 }

@@ -1,8 +1,6 @@
 //! FP8 quantisation of activations on their way into a projection.
 
-use crate::engine::fp8::{
-    ChannelAxis, Granularity, Matrix, QuantError, quantize, quantize_measured,
-};
+use crate::engine::fp8::{ChannelAxis, Granularity, Matrix, QuantError, quantize, quantize_measured};
 use crate::engine::marks::{Marks, QuantSubject};
 
 /// How the groups of weights and activations are cut.

@@ -114,17 +114,11 @@ mod tests {
             3.0 * c03 - 4.0 * s03,
             3.0 * s03 + 4.0 * c03,
         ];
-        assert!(
-            x.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5),
-            "{x:?}"
-        );
+        assert!(x.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{x:?}");
         let mut x = [1.0, 3.0, 2.0, 4.0];
         rope(RopeLayout::Halves).rotate(&mut x, 3);
         let halves = [expected[0], expected[2], expected[1], expected[3]];
-        assert!(
-            x.iter().zip(halves).all(|(a, b)| (a - b).abs() < 1e-5),
-            "{x:?}"
-        );
+        assert!(x.iter().zip(halves).all(|(a, b)| (a - b).abs() < 1e-5), "{x:?}");
     }
 
     #[test]

@@ -53,9 +53,7 @@ pub(super) fn silu_mul(gate: &mut [f32], up: &[f32]) {
     if gate.len() < PARALLEL_VALUES {
         one((gate, up));
     } else {
-        gate.par_chunks_mut(CHUNK)
-            .zip(up.par_chunks(CHUNK))
-            .for_each(one);
+        gate.par_chunks_mut(CHUNK).zip(up.par_chunks(CHUNK)).for_each(one);
     }
 }
 

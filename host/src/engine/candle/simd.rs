@@ -17,8 +17,9 @@ pub(super) fn vectorised<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Proof that the processor has AVX2 and FMA, if it has.
 #[cfg(target_arch = "x86_64")]
-static V3: std::sync::LazyLock<Option<pulp::x86::V3>> =
+pub(super) static V3: std::sync::LazyLock<Option<pulp::x86::V3>> =
     std::sync::LazyLock::new(pulp::x86::V3::try_new);
 
 /// Name of the instruction set in use.

@@ -78,11 +78,7 @@ mod tests {
             0 => m / 8.0 * 2f64.powi(-6),
             _ => (1.0 + m / 8.0) * 2f64.powi(e - 7),
         };
-        if code & 0x80 == 0 {
-            magnitude
-        } else {
-            -magnitude
-        }
+        if code & 0x80 == 0 { magnitude } else { -magnitude }
     }
 
     #[test]
@@ -148,10 +144,7 @@ mod tests {
             bits = bits.wrapping_add(0x9e37_79b1);
             let value = f32::from_bits(bits);
             let (a, b) = (round(value), decode(encode(value)));
-            assert!(
-                a == b || a.is_nan() && b.is_nan(),
-                "{value}: {a} against {b}"
-            );
+            assert!(a == b || a.is_nan() && b.is_nan(), "{value}: {a} against {b}");
         }
         assert_eq!(
             round(-1e-9).to_bits(),

@@ -45,10 +45,7 @@ impl Granularity {
         match self {
             Self::Tensor => (rows, columns),
             Self::Row => (1, columns),
-            Self::Block {
-                rows: r,
-                columns: c,
-            } => (r.clamp(1, rows), c.clamp(1, columns)),
+            Self::Block { rows: r, columns: c } => (r.clamp(1, rows), c.clamp(1, columns)),
         }
     }
 }
@@ -151,11 +148,7 @@ pub fn quantize(mut matrix: Matrix<'_>, granularity: Granularity) {
 }
 
 /// As [`quantize`], and returns the error.
-pub fn quantize_measured(
-    mut matrix: Matrix<'_>,
-    granularity: Granularity,
-    axis: ChannelAxis,
-) -> QuantError {
+pub fn quantize_measured(mut matrix: Matrix<'_>, granularity: Granularity, axis: ChannelAxis) -> QuantError {
     let mut error = QuantError::with_channels(match axis {
         ChannelAxis::Rows => matrix.rows,
         ChannelAxis::Columns => matrix.columns,
@@ -177,11 +170,7 @@ pub fn quantize_measured(
     error
 }
 
-fn measure_row(
-    values: &mut [f32],
-    scale: f32,
-    (error, axis, first): (&mut QuantError, ChannelAxis, usize),
-) {
+fn measure_row(values: &mut [f32], scale: f32, (error, axis, first): (&mut QuantError, ChannelAxis, usize)) {
     for (i, value) in values.iter_mut().enumerate() {
         let original = *value;
         let scaled = original / scale;
@@ -211,12 +200,7 @@ fn measure_row(
 mod tests {
     use super::*;
 
-    fn measured(
-        values: &mut [f32],
-        columns: usize,
-        g: Granularity,
-        axis: ChannelAxis,
-    ) -> QuantError {
+    fn measured(values: &mut [f32], columns: usize, g: Granularity, axis: ChannelAxis) -> QuantError {
         quantize_measured(Matrix::new(values, columns).expect("whole rows"), g, axis)
     }
 
@@ -253,10 +237,7 @@ mod tests {
         assert_eq!(keep(Granularity::Row), [448.0, 16.0, 4480.0, 17.5]);
         assert_eq!(keep(Granularity::Tensor)[1], 17.5);
         // One column per tile: 17 is its group's amax and survives up to the rounding of the scale.
-        let tiles = keep(Granularity::Block {
-            rows: 1,
-            columns: 1,
-        });
+        let tiles = keep(Granularity::Block { rows: 1, columns: 1 });
         assert!((tiles[1] - 17.0).abs() < 1e-5, "{tiles:?}");
     }
 
@@ -319,9 +300,7 @@ mod tests {
             .map(|_| {
                 (0..12)
                     .map(|_| {
-                        state = state
-                            .wrapping_mul(6_364_136_223_846_793_005)
-                            .wrapping_add(1);
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                         (state >> 40) as f32 / 16_777_216.0 - 0.5
                     })
                     .sum()

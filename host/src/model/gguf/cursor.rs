@@ -44,12 +44,7 @@ impl<R: Read> Cursor<R> {
     }
 
     /// Fails unless `count` items of at least `size` bytes can follow.
-    pub(super) fn require(
-        &self,
-        what: &'static str,
-        count: u64,
-        size: u64,
-    ) -> Result<(), GgufError> {
+    pub(super) fn require(&self, what: &'static str, count: u64, size: u64) -> Result<(), GgufError> {
         let left = self.input.limit();
         match count.checked_mul(size) {
             Some(needed) if needed <= left => Ok(()),
@@ -141,9 +136,7 @@ impl<R: Read> Cursor<R> {
                 .many(count, |c| c.bytes("an array").map(f32::from_le_bytes))
                 .map(Array::F32),
             7 => self.many(count, Self::bool).map(Array::Bool),
-            TYPE_STRING => self
-                .many(count, |c| c.text("a text of an array"))
-                .map(Array::Str),
+            TYPE_STRING => self.many(count, |c| c.text("a text of an array")).map(Array::Str),
             12 => self
                 .many(count, |c| c.bytes("an array").map(f64::from_le_bytes))
                 .map(Array::F64),
@@ -154,9 +147,7 @@ impl<R: Read> Cursor<R> {
     fn integer(&mut self, code: u32) -> Result<i64, GgufError> {
         match self.value(code)? {
             Value::Int(v) => Ok(v),
-            Value::Uint(v) => {
-                i64::try_from(v).map_err(|_| self.malformed(format!("array value {v}")))
-            }
+            Value::Uint(v) => i64::try_from(v).map_err(|_| self.malformed(format!("array value {v}"))),
             _ => Err(self.malformed("an array that mixes types")),
         }
     }

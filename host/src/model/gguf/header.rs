@@ -47,9 +47,7 @@ pub enum GgufError {
     #[error("GGUF version {0}; versions 2 and 3 can be read")]
     Version(u32),
     /// The header runs past the end of the file, or past the limit.
-    #[error(
-        "the GGUF header is cut off: {what} at byte {at} needs {needed} bytes, {left} are left"
-    )]
+    #[error("the GGUF header is cut off: {what} at byte {at} needs {needed} bytes, {left} are left")]
     Truncated {
         /// What was being read.
         what: &'static str,

@@ -4,18 +4,14 @@ use thiserror::Error;
 
 use super::header::Header;
 use super::value::Value;
-use crate::model::config::{
-    Architecture, ConfigError, ExpertConfig, ModelConfig, RopeLayout, RopeScaling,
-};
+use crate::model::config::{Architecture, ConfigError, ExpertConfig, ModelConfig, RopeLayout, RopeScaling};
 use crate::model::storage::StorageType;
 
 /// Metadata that does not describe a model this program knows.
 #[derive(Debug, Error)]
 pub enum GgufConfigError {
     /// An architecture without an implementation.
-    #[error(
-        "GGUF architecture `{0}`; supported: llama (also Mistral, Mixtral), qwen2, qwen3, qwen3moe"
-    )]
+    #[error("GGUF architecture `{0}`; supported: llama (also Mistral, Mixtral), qwen2, qwen3, qwen3moe")]
     Architecture(String),
     /// A key that must be there.
     #[error("GGUF metadata lacks `{0}`")]
@@ -61,13 +57,7 @@ impl<'a> Keys<'a> {
             .as_u64()
             .and_then(|v| usize::try_from(v).ok())
             .map(Some)
-            .ok_or_else(|| {
-                wrong(
-                    key,
-                    value,
-                    "one whole number (per-layer lists are not supported)",
-                )
-            })
+            .ok_or_else(|| wrong(key, value, "one whole number (per-layer lists are not supported)"))
     }
 
     fn required(&self, name: &str) -> Result<usize, GgufConfigError> {
@@ -91,11 +81,7 @@ fn wrong(key: String, value: &Value, expected: &'static str) -> GgufConfigError 
         Value::Array(_) => "a list".to_owned(),
         other => format!("{other:?}"),
     };
-    GgufConfigError::Value {
-        key,
-        found,
-        expected,
-    }
+    GgufConfigError::Value { key, found, expected }
 }
 
 /// Reads the shape that the metadata and the tensor directory describe, and validates it.
@@ -105,10 +91,7 @@ pub fn config_from_gguf(header: &Header) -> Result<ModelConfig, GgufConfigError>
         .get("general.architecture")
         .and_then(Value::as_str)
         .ok_or_else(|| missing("general.architecture"))?;
-    let keys = Keys {
-        header,
-        prefix: arch,
-    };
+    let keys = Keys { header, prefix: arch };
     let architecture = architecture(arch, &keys)?;
     refuse_shards(header)?;
     let hidden = keys.required("embedding_length")?;
@@ -143,9 +126,7 @@ pub fn config_from_gguf(header: &Header) -> Result<ModelConfig, GgufConfigError>
         experts,
         max_context: keys.required("context_length")?,
         sliding_window: keys.size("attention.sliding_window")?.filter(|&w| w > 0),
-        eos: token(header, "tokenizer.ggml.eos_token_id")
-            .into_iter()
-            .collect(),
+        eos: token(header, "tokenizer.ggml.eos_token_id").into_iter().collect(),
         bos: token(header, "tokenizer.ggml.bos_token_id"),
         storage: main_storage(header),
     };
@@ -209,10 +190,7 @@ fn head_dim(keys: &Keys<'_>, hidden: usize, heads: usize) -> Result<usize, GgufC
     Ok(dim)
 }
 
-fn experts(
-    keys: &Keys<'_>,
-    feed_forward: Option<usize>,
-) -> Result<Option<ExpertConfig>, GgufConfigError> {
+fn experts(keys: &Keys<'_>, feed_forward: Option<usize>) -> Result<Option<ExpertConfig>, GgufConfigError> {
     let count = keys.size("expert_count")?.unwrap_or(0);
     if count == 0 {
         return Ok(None);
@@ -239,8 +217,7 @@ fn scaling(keys: &Keys<'_>) -> Result<RopeScaling, GgufConfigError> {
     match kind {
         None | Some("none") => Ok(RopeScaling::None),
         Some("linear") => Ok(RopeScaling::Linear {
-            factor: factor
-                .ok_or_else(|| GgufConfigError::Missing(keys.key("rope.scaling.factor")))?,
+            factor: factor.ok_or_else(|| GgufConfigError::Missing(keys.key("rope.scaling.factor")))?,
         }),
         Some(other) => Err(GgufConfigError::Unsupported(format!(
             "rope scaling `{other}` (supported: none, linear, llama3)"
@@ -250,11 +227,7 @@ fn scaling(keys: &Keys<'_>) -> Result<RopeScaling, GgufConfigError> {
 
 fn vocab(header: &Header, keys: &Keys<'_>) -> Result<usize, GgufConfigError> {
     // The embedding decides; `vocab_size` may leave out padding rows.
-    if let Some(t) = header
-        .tensors
-        .iter()
-        .find(|t| t.name == "token_embd.weight")
-    {
+    if let Some(t) = header.tensors.iter().find(|t| t.name == "token_embd.weight") {
         return Ok(t.shape[0]);
     }
     if let Some(n) = keys.size("vocab_size")? {

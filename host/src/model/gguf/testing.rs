@@ -66,10 +66,7 @@ impl Writer {
     /// A tensor of f32 values.
     pub(crate) fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        assert_eq!(
-            StorageType::F32.bytes_of(shape),
-            Some(4 * values.len() as u64)
-        );
+        assert_eq!(StorageType::F32.bytes_of(shape), Some(4 * values.len() as u64));
         self.tensor(name, shape, (0, bytes));
     }
 

@@ -31,9 +31,7 @@ fn a_valid_file_is_read_in_full() {
     let header = read(&bytes).expect("valid");
     assert_eq!(header.version, 3);
     assert_eq!(header.get("llama.block_count"), Some(&Value::Uint(1)));
-    let tokens = header
-        .get("tokenizer.ggml.tokens")
-        .and_then(Value::as_strings);
+    let tokens = header.get("tokenizer.ggml.tokens").and_then(Value::as_strings);
     assert_eq!(tokens.map(<[String]>::len), Some(3));
     let [embedding, norm] = &header.tensors[..] else {
         panic!("two tensors");
@@ -42,16 +40,10 @@ fn a_valid_file_is_read_in_full() {
         (embedding.storage, &embedding.shape[..]),
         (StorageType::Q4_1, &[64, 32][..])
     );
-    assert_eq!(
-        (embedding.bytes, norm.offset),
-        (1280, embedding.offset + 1280)
-    );
+    assert_eq!((embedding.bytes, norm.offset), (1280, embedding.offset + 1280));
     assert_eq!(norm.offset + norm.bytes, bytes.len() as u64);
     let config = config_from_gguf(&header).expect("a llama");
-    assert_eq!(
-        (config.head_dim, config.kv_heads, config.vocab),
-        (16, 1, 64)
-    );
+    assert_eq!((config.head_dim, config.kv_heads, config.vocab), (16, 1, 64));
     assert_eq!(
         (config.architecture, config.rope_layout),
         (Architecture::Llama, RopeLayout::Interleaved)
@@ -83,25 +75,14 @@ fn lying_counts_fail_without_taking_memory() {
         fault(&bytes)
     };
     assert!(count_at(8).contains("the tensor directory"), "tensor count");
-    assert!(
-        count_at(16).contains("the metadata at byte 24"),
-        "metadata count"
-    );
+    assert!(count_at(16).contains("the metadata at byte 24"), "metadata count");
     assert!(count_at(24).contains("a metadata key"), "key length");
     // The array's length follows its key and two type codes.
     let bytes = valid();
     let key = b"tokenizer.ggml.tokens";
-    let at = bytes
-        .windows(key.len())
-        .position(|w| w == key)
-        .expect("key")
-        + key.len()
-        + 8;
+    let at = bytes.windows(key.len()).position(|w| w == key).expect("key") + key.len() + 8;
     assert!(count_at(at).contains("an array"), "array length");
-    assert!(
-        count_at(at + 8).contains("a text of an array"),
-        "text length"
-    );
+    assert!(count_at(at + 8).contains("a text of an array"), "text length");
 }
 
 #[test]

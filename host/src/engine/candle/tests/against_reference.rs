@@ -14,9 +14,7 @@ fn compare(config: ModelConfig) {
     let mut rec = recorder();
     engine.begin(1, 10).expect("begin");
     let mut tokens = PROMPT.to_vec();
-    let mut next = engine
-        .prefill(&[tokens.clone()], &mut rec)
-        .expect("prefill")[0];
+    let mut next = engine.prefill(&[tokens.clone()], &mut rec).expect("prefill")[0];
     for _ in 0..3 {
         let expected = reference.logits(&tokens);
         assert_close(engine.logits().expect("logits"), &expected, 2e-4);
@@ -25,11 +23,7 @@ fn compare(config: ModelConfig) {
         tokens.push(next);
         next = engine.decode(&[next], &mut rec).expect("decode")[0];
     }
-    assert_close(
-        engine.logits().expect("logits"),
-        &reference.logits(&tokens),
-        2e-4,
-    );
+    assert_close(engine.logits().expect("logits"), &reference.logits(&tokens), 2e-4);
 }
 
 #[test]

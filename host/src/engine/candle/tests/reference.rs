@@ -74,12 +74,7 @@ impl Reference {
         y
     }
 
-    fn heads(
-        &self,
-        x: &[f64],
-        (layer, position): (usize, usize),
-        (role, count): (&str, usize),
-    ) -> Rows {
+    fn heads(&self, x: &[f64], (layer, position): (usize, usize), (role, count): (&str, usize)) -> Rows {
         let c = &self.config;
         let flat = self.projection(x, layer, (role, count * c.head_dim));
         flat.chunks(c.head_dim)
@@ -118,11 +113,7 @@ impl Reference {
                 };
                 let p = softmax(&(0..=position).map(score).collect::<Vec<_>>());
                 for d in 0..c.head_dim {
-                    concatenated.push(
-                        (0..=position)
-                            .map(|t| p[t] * v[t][kv * c.head_dim + d])
-                            .sum(),
-                    );
+                    concatenated.push((0..=position).map(|t| p[t] * v[t][kv * c.head_dim + d]).sum());
                 }
             }
             self.projection(&concatenated, layer, ("attn_output", c.hidden))
@@ -132,11 +123,7 @@ impl Reference {
 
     fn mlp(&self, x: &[f64], layer: usize) -> Vec<f64> {
         let c = &self.config;
-        let normed = norm(
-            x,
-            self.tensor(&format!("blk.{layer}.ffn_norm.weight")),
-            c.rms_eps,
-        );
+        let normed = norm(x, self.tensor(&format!("blk.{layer}.ffn_norm.weight")), c.rms_eps);
         let Some(e) = c.experts else {
             let names = ["gate", "up", "down"].map(|n| format!("blk.{layer}.ffn_{n}.weight"));
             return self.swiglu(&normed, &names, (c.intermediate, 0));

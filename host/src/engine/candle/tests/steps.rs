@@ -13,9 +13,7 @@ const SHORT: [u32; 4] = [64, 9, 9, 31];
 fn single(engine: &mut CandleEngine, prompt: &[u32], then: &[u32]) -> Vec<Vec<f32>> {
     let mut rec = recorder();
     engine.begin(1, prompt.len() + then.len()).expect("begin");
-    engine
-        .prefill(&[prompt.to_vec()], &mut rec)
-        .expect("prefill");
+    engine.prefill(&[prompt.to_vec()], &mut rec).expect("prefill");
     let mut all = vec![engine.logits().expect("logits").to_vec()];
     for token in then {
         engine.decode(&[*token], &mut rec).expect("decode");
@@ -40,10 +38,7 @@ fn prefill_then_decode_equals_one_prefill() {
 fn a_batch_of_two_lengths_equals_two_runs() {
     for architecture in [Architecture::Llama, Architecture::Qwen3Moe] {
         let mut e = engine(small(architecture), None);
-        let (a, b) = (
-            single(&mut e, &LONG, &[8, 4]),
-            single(&mut e, &SHORT, &[40, 77]),
-        );
+        let (a, b) = (single(&mut e, &LONG, &[8, 4]), single(&mut e, &SHORT, &[40, 77]));
         let mut rec = recorder();
         e.begin(2, 11).expect("begin");
         e.prefill(&[LONG.to_vec(), SHORT.to_vec()], &mut rec)
@@ -73,14 +68,8 @@ fn misuse_is_an_error_that_says_what_to_do() {
     let mut e = engine(small(Architecture::Llama), None);
     let text = |r: Result<Vec<u32>, EngineError>| r.expect_err("must fail").to_string();
     assert!(text(e.decode(&[1], &mut rec)).contains("`begin` must come before"));
-    assert!(matches!(
-        e.begin(0, 8),
-        Err(EngineError::Zero("batch size"))
-    ));
-    assert!(matches!(
-        e.begin(1, 0),
-        Err(EngineError::Zero("sequence length"))
-    ));
+    assert!(matches!(e.begin(0, 8), Err(EngineError::Zero("batch size"))));
+    assert!(matches!(e.begin(1, 0), Err(EngineError::Zero("sequence length"))));
     assert!(matches!(
         e.begin(1, 65),
         Err(EngineError::Context {
@@ -100,8 +89,7 @@ fn misuse_is_an_error_that_says_what_to_do() {
         long.contains("sequence 1 needs 6 tokens, 5 were prepared"),
         "{long}"
     );
-    e.prefill(&[vec![1], vec![1; 5]], &mut rec)
-        .expect("prefill");
+    e.prefill(&[vec![1], vec![1; 5]], &mut rec).expect("prefill");
     assert!(text(e.prefill(&[vec![1], vec![1]], &mut rec)).contains("between two calls"));
     assert!(text(e.decode(&[1, 1], &mut rec)).contains("sequence 1 needs 6 tokens"));
 }
@@ -124,11 +112,7 @@ fn a_model_larger_than_the_machine_is_refused_before_loading() {
 fn fp8_changes_logits_a_little_and_the_same_way_each_time() {
     for architecture in [Architecture::Llama, Architecture::Mixtral] {
         let exact = single(&mut engine(small(architecture), None), &LONG, &[5]);
-        for weights in [
-            Granularity::Tensor,
-            Granularity::Row,
-            Granularity::TILE_128X128,
-        ] {
+        for weights in [Granularity::Tensor, Granularity::Row, Granularity::TILE_128X128] {
             let scales = Fp8Scales {
                 weights,
                 activations: Granularity::TILE_1X128,
@@ -140,10 +124,7 @@ fn fp8_changes_logits_a_little_and_the_same_way_each_time() {
             for (a, b) in first.iter().zip(&exact) {
                 let difference: Vec<f32> = a.iter().zip(b).map(|(a, b)| a - b).collect();
                 let relative = norm(&difference) / norm(b);
-                assert!(
-                    relative > 1e-3 && relative < 0.4,
-                    "{architecture:?}: {relative}"
-                );
+                assert!(relative > 1e-3 && relative < 0.4, "{architecture:?}: {relative}");
             }
         }
     }
