@@ -32,7 +32,10 @@ pub(super) fn attend(
     let one = |(index, (out, q)): (usize, (&mut [f32], &[f32]))| {
         let place = places[index / heads];
         let view = cache.head(layer, place.sequence, index % heads / group);
-        vectorised(|| attend_head(q, view, (place.position + 1, scale), out));
+        vectorised(
+            #[inline(always)]
+            || attend_head(q, view, (place.position + 1, scale), out),
+        );
     };
     let mut out = vec![0.0; q.len()];
     let work: usize = places.iter().map(|p| (p.position + 1) * heads * dim).sum();
@@ -50,17 +53,16 @@ pub(super) fn attend(
     out
 }
 
+/// Plain loops: iterator adapters may end up in functions of their own, without the vector instructions.
 #[inline(always)]
 fn attend_head(q: &[f32], view: HeadView<'_>, (visible, scale): (usize, f32), out: &mut [f32]) {
     let dim = q.len();
-    let mut scores: Vec<f32> = view
-        .keys
-        .chunks_exact(dim)
-        .take(visible)
-        .map(|key| dot(q, key) * scale)
-        .collect();
+    let mut scores = vec![0.0; visible];
+    for (score, key) in scores.iter_mut().zip(view.keys.chunks_exact(dim)) {
+        *score = dot(q, key) * scale;
+    }
     softmax(&mut scores);
-    for (value, &p) in view.values.chunks_exact(dim).zip(&scores) {
+    for (&p, value) in scores.iter().zip(view.values.chunks_exact(dim)) {
         add_scaled(out, value, p);
     }
 }

@@ -12,11 +12,11 @@ use pulp::{cast, x86::V3};
 /// Values per block.
 pub(super) const BLOCK: usize = 32;
 
-/// One row of activations: 8-bit codes and a scale per block.
-#[derive(Clone, Copy)]
-pub(super) struct ActivationRow<'a> {
-    pub(super) codes: &'a [[i8; BLOCK]],
-    pub(super) scales: &'a [f32],
+/// One block of each of `R` rows of activations: 8-bit codes and their scales, side by side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ActivationBlock<const R: usize> {
+    pub(super) codes: [[i8; BLOCK]; R],
+    pub(super) scales: [f32; R],
 }
 
 /// A block format's codes for 32 values.
@@ -93,12 +93,15 @@ impl Codes for Bytes {
 #[inline(always)]
 pub(super) fn dot_portable<C: Codes, const R: usize>(
     (codes, scales): (&[C], &[f32]),
-    rows: &[ActivationRow<'_>; R],
+    activations: &[ActivationBlock<R>],
 ) -> [f32; R] {
-    rows.map(|row| {
-        let blocks = codes.iter().zip(scales).zip(row.codes.iter().zip(row.scales));
-        blocks.map(|((w, d), (a, e))| w.dot(a) as f32 * (d * e)).sum()
-    })
+    let mut sums = [0.0; R];
+    for ((weight, scale), block) in codes.iter().zip(scales).zip(activations) {
+        for r in 0..R {
+            sums[r] += weight.dot(&block.codes[r]) as f32 * (scale * block.scales[r]);
+        }
+    }
+    sums
 }
 
 /// As [`dot_portable`], with AVX2.
@@ -107,30 +110,32 @@ pub(super) fn dot_portable<C: Codes, const R: usize>(
 pub(super) fn dot_avx2<C: Codes, const R: usize>(
     simd: V3,
     (codes, scales): (&[C], &[f32]),
-    rows: &[ActivationRow<'_>; R],
+    activations: &[ActivationBlock<R>],
 ) -> [f32; R] {
-    let count = codes.len();
-    let scales = &scales[..count];
-    let rows = rows.map(|r| (&r.codes[..count], &r.scales[..count]));
     let ones = simd.avx._mm256_set1_epi16(1);
     let mut sums = [simd.avx._mm256_setzero_ps(); R];
-    for block in 0..count {
-        let weight = codes[block].prepare(simd);
-        for (sum, (activations, activation_scales)) in sums.iter_mut().zip(rows) {
-            let mut a: __m256i = cast(activations[block]);
+    for ((weight, scale), block) in codes.iter().zip(scales).zip(activations) {
+        let weight = weight.prepare(simd);
+        // An indexed loop of constant length is unrolled, so that the sums stay in registers.
+        for r in 0..R {
+            let mut a: __m256i = cast(block.codes[r]);
             if let Some(signs) = weight.signs {
                 a = simd.avx2._mm256_sign_epi8(a, signs);
             }
             // At most 2·128·127 = 32,512: no saturation.
             let pairs = simd.avx2._mm256_maddubs_epi16(weight.magnitudes, a);
             let quads = simd.avx2._mm256_madd_epi16(pairs, ones);
-            let scale = simd.avx._mm256_set1_ps(scales[block] * activation_scales[block]);
-            *sum = simd
+            let factor = simd.avx._mm256_set1_ps(scale * block.scales[r]);
+            sums[r] = simd
                 .fma
-                ._mm256_fmadd_ps(simd.avx._mm256_cvtepi32_ps(quads), scale, *sum);
+                ._mm256_fmadd_ps(simd.avx._mm256_cvtepi32_ps(quads), factor, sums[r]);
         }
     }
-    sums.map(add_lanes)
+    let mut out = [0.0; R];
+    for r in 0..R {
+        out[r] = add_lanes(sums[r]);
+    }
+    out
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -6,7 +6,7 @@
 use half::f16;
 use rayon::prelude::*;
 
-use super::block_dot::{ActivationRow, BLOCK, Bytes, Codes, Nibbles, dot_portable};
+use super::block_dot::{ActivationBlock, BLOCK, Bytes, Codes, Nibbles, dot_portable};
 use super::rows::dot;
 use super::simd::vectorised;
 
@@ -31,12 +31,13 @@ enum BlockCodes {
     Q8_0(Vec<Bytes>),
 }
 
-/// Activations quantised as ggml's Q8_1: codes, scale, and scale times the sum of the codes.
+/// Activations quantised as ggml's Q8_1: codes, scale, and scale times the sum of the codes. Rows are packed in tiles
+/// of [`TILE`], block after block, and the rows left over one by one.
 struct Activations {
-    codes: Vec<[i8; BLOCK]>,
-    scales: Vec<f32>,
+    tiles: Vec<ActivationBlock<TILE>>,
+    rest: Vec<ActivationBlock<1>>,
+    /// `[rows, blocks_per_row]`.
     sums: Vec<f32>,
-    blocks_per_row: usize,
 }
 
 impl BlockMatrix {
@@ -123,68 +124,102 @@ impl BlockMatrix {
     /// Computes outputs from `first` on into `out`, `[some outputs, rows]`.
     fn fill<C: Codes>(&self, codes: &[C], activations: &Activations, (first, out): (usize, &mut [f32])) {
         let width = self.blocks_per_row;
-        let rows = activations.scales.len() / width;
+        let rows = activations.sums.len() / width;
         for (output, results) in (first..).zip(out.chunks_exact_mut(rows)) {
             let blocks = output * width..(output + 1) * width;
             let weight = (&codes[blocks.clone()], &self.scales[blocks.clone()]);
-            let mut tiles = results.chunks_exact_mut(TILE);
-            for (tile, results) in tiles.by_ref().enumerate() {
-                let rows = std::array::from_fn(|i| activations.row(tile * TILE + i));
-                results.copy_from_slice(&tile_dot::<C, TILE>(weight, &rows));
-            }
-            let rest = tiles.into_remainder();
-            let done = rows - rest.len();
-            for (i, result) in rest.iter_mut().enumerate() {
-                [*result] = tile_dot(weight, &[activations.row(done + i)]);
-            }
+            row_products(weight, activations, results);
             if let Some(minima) = self.minima.get(blocks) {
-                vectorised(|| {
-                    for (result, sums) in results.iter_mut().zip(activations.sums.chunks_exact(width)) {
-                        *result += dot(minima, sums);
-                    }
-                });
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (result, sums) in results.iter_mut().zip(activations.sums.chunks_exact(width)) {
+                            *result += dot(minima, sums);
+                        }
+                    },
+                );
             }
         }
     }
 }
 
-#[inline(always)]
-fn tile_dot<C: Codes, const R: usize>(weight: (&[C], &[f32]), rows: &[ActivationRow<'_>; R]) -> [f32; R] {
+/// Products of one weight row with all rows of activations.
+fn row_products<C: Codes>(weight: (&[C], &[f32]), activations: &Activations, results: &mut [f32]) {
+    let width = weight.0.len();
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = *super::simd::V3 {
-        return simd.vectorize(
+        simd.vectorize(
             #[inline(always)]
-            || super::block_dot::dot_avx2(simd, weight, rows),
+            || {
+                let (tiles, rest) = results.as_chunks_mut::<TILE>();
+                for (out, tile) in tiles.iter_mut().zip(activations.tiles.chunks_exact(width)) {
+                    *out = super::block_dot::dot_avx2(simd, weight, tile);
+                }
+                for (out, row) in rest.iter_mut().zip(activations.rest.chunks_exact(width)) {
+                    [*out] = super::block_dot::dot_avx2(simd, weight, row);
+                }
+            },
         );
+        return;
     }
-    dot_portable(weight, rows)
+    let (tiles, rest) = results.as_chunks_mut::<TILE>();
+    for (out, tile) in tiles.iter_mut().zip(activations.tiles.chunks_exact(width)) {
+        *out = dot_portable(weight, tile);
+    }
+    for (out, row) in rest.iter_mut().zip(activations.rest.chunks_exact(width)) {
+        [*out] = dot_portable(weight, row);
+    }
 }
 
 impl Activations {
     /// Scale max|x|/127 and codes x/scale rounded, per block; the scales are rounded to f16 as ggml stores them.
     fn quantise(x: &[f32], blocks_per_row: usize) -> Self {
-        let count = x.len() / BLOCK;
+        let width = blocks_per_row * BLOCK;
+        let (tiles, rest) = x.split_at(x.len() / (width * TILE) * width * TILE);
         let mut all = Self {
-            codes: vec![[0; BLOCK]; count],
-            scales: vec![0.0; count],
-            sums: vec![0.0; count],
-            blocks_per_row,
+            tiles: Vec::with_capacity(tiles.len() / (BLOCK * TILE)),
+            rest: Vec::with_capacity(rest.len() / BLOCK),
+            sums: vec![0.0; x.len() / BLOCK],
         };
-        vectorised(|| {
-            let slots = all.codes.iter_mut().zip(&mut all.scales).zip(&mut all.sums);
-            for (values, ((codes, scale), sum)) in x.chunks_exact(BLOCK).zip(slots) {
-                (*scale, *sum) = quantise_block(values, codes);
-            }
-        });
+        let mut sums = all.sums.chunks_exact_mut(blocks_per_row);
+        for tile in tiles.chunks_exact(width * TILE) {
+            pack(tile, blocks_per_row, (&mut all.tiles, &mut sums));
+        }
+        for row in rest.chunks_exact(width) {
+            pack(row, blocks_per_row, (&mut all.rest, &mut sums));
+        }
         all
     }
+}
 
-    fn row(&self, index: usize) -> ActivationRow<'_> {
-        let blocks = index * self.blocks_per_row..(index + 1) * self.blocks_per_row;
-        ActivationRow {
-            codes: &self.codes[blocks.clone()],
-            scales: &self.scales[blocks],
-        }
+/// Quantises `R` rows and appends their blocks, interleaved.
+fn pack<'a, const R: usize>(
+    rows: &[f32],
+    blocks_per_row: usize,
+    (out, sums): (
+        &mut Vec<ActivationBlock<R>>,
+        &mut impl Iterator<Item = &'a mut [f32]>,
+    ),
+) {
+    let empty = ActivationBlock {
+        codes: [[0; BLOCK]; R],
+        scales: [0.0; R],
+    };
+    let start = out.len();
+    out.resize(start + blocks_per_row, empty);
+    let rows = rows
+        .chunks_exact(blocks_per_row * BLOCK)
+        .zip(sums.by_ref().take(R));
+    for (r, (values, sums)) in rows.enumerate() {
+        vectorised(
+            #[inline(always)]
+            || {
+                let blocks = values.chunks_exact(BLOCK).zip(&mut out[start..]).zip(sums);
+                for ((values, block), sum) in blocks {
+                    (block.scales[r], *sum) = quantise_block(values, &mut block.codes[r]);
+                }
+            },
+        );
     }
 }
 
@@ -312,8 +347,10 @@ mod tests {
         let BlockCodes::Q8_0(codes) = &w.codes else {
             panic!("made as Q8_0");
         };
-        let portable = dot_portable((codes, &w.scales), &[activations.row(0), activations.row(4)]);
-        for (a, b) in portable.iter().zip([together[0], together[4]]) {
+        let weight = (&codes[..], &w.scales[..]);
+        let mut portable = dot_portable(weight, &activations.tiles).to_vec();
+        portable.extend(dot_portable(weight, &activations.rest));
+        for (a, b) in portable.iter().zip(&together) {
             assert!((a - b).abs() <= 1e-5 * a.abs().max(1.0), "{a} against {b}");
         }
     }

@@ -65,43 +65,50 @@ pub(super) fn add(x: &mut [f32], y: &[f32]) {
 }
 
 /// `x += factor · y`.
-#[inline]
+#[inline(always)]
 pub(super) fn add_scaled(x: &mut [f32], y: &[f32], factor: f32) {
     for (x, y) in x.iter_mut().zip(y) {
         *x += factor * y;
     }
 }
 
-/// Scalar product. Sixteen partial sums, so that the loop vectorises; the order is fixed, so the result is too.
-#[inline]
+/// Scalar product. 32 partial sums, so that the loop vectorises; the order is fixed, so the result is too.
+#[inline(always)]
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
+    const LANES: usize = 32;
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
     let mut sums = [0.0f32; LANES];
-    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest: f32 = a_chunks
-        .remainder()
-        .iter()
-        .zip(b_chunks.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
-    for (x, y) in a_chunks.zip(b_chunks) {
+    for (x, y) in a_chunks.iter().zip(b_chunks) {
         for i in 0..LANES {
             sums[i] += x[i] * y[i];
         }
     }
-    sums.iter().sum::<f32>() + rest
+    let mut total = 0.0;
+    for i in 0..8 {
+        total += (sums[i] + sums[i + 8]) + (sums[i + 16] + sums[i + 24]);
+    }
+    for (x, y) in a_rest.iter().zip(b_rest) {
+        total += x * y;
+    }
+    total
 }
 
 /// Turns scores into probabilities in place.
+#[inline(always)]
 pub(super) fn softmax(scores: &mut [f32]) {
-    let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut max = f32::NEG_INFINITY;
+    for &s in scores.iter() {
+        max = if s > max { s } else { max };
+    }
     let mut sum = 0.0;
     for s in scores.iter_mut() {
         *s = (*s - max).exp();
         sum += *s;
     }
+    let inverse = 1.0 / sum;
     for s in scores.iter_mut() {
-        *s /= sum;
+        *s *= inverse;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Run-time choice of vector instructions for this engine's own loops.
 
-/// Runs `f` compiled for AVX2 and FMA where the processor has them. What `f` calls must be inlined to profit.
+/// Runs `f` compiled for AVX2 and FMA where the processor has them. Only code inlined into it profits: `f` and what it
+/// calls need `#[inline(always)]`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn vectorised<R>(f: impl FnOnce() -> R) -> R {
