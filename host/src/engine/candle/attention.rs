@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::cache::{HeadView, KvCache};
-use super::rows::{add_scaled, dot, softmax};
-use super::simd::vectorised;
+use super::rows::softmax;
+use super::simd::{Portable, VectorOps};
 use crate::engine::marks::AttentionCall;
 use crate::model::ModelConfig;
 
@@ -32,10 +32,7 @@ pub(super) fn attend(
     let one = |(index, (out, q)): (usize, (&mut [f32], &[f32]))| {
         let place = places[index / heads];
         let view = cache.head(layer, place.sequence, index % heads / group);
-        vectorised(
-            #[inline(always)]
-            || attend_head(q, view, (place.position + 1, scale), out),
-        );
+        attend_vectorised(q, view, (place.position + 1, scale), out);
     };
     let mut out = vec![0.0; q.len()];
     let work: usize = places.iter().map(|p| (p.position + 1) * heads * dim).sum();
@@ -53,17 +50,33 @@ pub(super) fn attend(
     out
 }
 
-/// Plain loops: iterator adapters may end up in functions of their own, without the vector instructions.
+fn attend_vectorised(q: &[f32], view: HeadView<'_>, extent: (usize, f32), out: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = *super::simd::V3 {
+        simd.vectorize(
+            #[inline(always)]
+            || attend_head(simd, (q, view), extent, out),
+        );
+        return;
+    }
+    attend_head(Portable, (q, view), extent, out);
+}
+
 #[inline(always)]
-fn attend_head(q: &[f32], view: HeadView<'_>, (visible, scale): (usize, f32), out: &mut [f32]) {
+fn attend_head(
+    ops: impl VectorOps,
+    (q, view): (&[f32], HeadView<'_>),
+    (visible, scale): (usize, f32),
+    out: &mut [f32],
+) {
     let dim = q.len();
     let mut scores = vec![0.0; visible];
     for (score, key) in scores.iter_mut().zip(view.keys.chunks_exact(dim)) {
-        *score = dot(q, key) * scale;
+        *score = ops.dot(q, key) * scale;
     }
     softmax(&mut scores);
     for (&p, value) in scores.iter().zip(view.values.chunks_exact(dim)) {
-        add_scaled(out, value, p);
+        ops.add_scaled(out, value, p);
     }
 }
 

@@ -6,240 +6,195 @@
 use half::f16;
 use rayon::prelude::*;
 
-use super::block_dot::{ActivationBlock, BLOCK, Bytes, Codes, Nibbles, dot_portable};
-use super::rows::dot;
-use super::simd::vectorised;
+use super::block_dot::{ActivationBlock, BLOCK, Q41, Q80, WeightBlock, dot_portable};
 
 /// Multiply-adds below which one thread is faster than several, and the least worth handing to one.
 const PARALLEL_WORK: usize = 1 << 18;
-const TASK_WORK: usize = 1 << 16;
+const TASK_WORK: usize = 1 << 17;
 /// Rows of activations that share one look at a weight block.
 const TILE: usize = 4;
 
 /// A weight matrix `[outputs, inputs]` in blocks along its rows.
 pub(super) struct BlockMatrix {
-    codes: BlockCodes,
-    /// Scale of each block.
-    scales: Vec<f32>,
-    /// Smallest value of each block, for the formats that have one.
-    minima: Vec<f32>,
+    blocks: Blocks,
     blocks_per_row: usize,
 }
 
-enum BlockCodes {
-    Q4_1(Vec<Nibbles>),
-    Q8_0(Vec<Bytes>),
+enum Blocks {
+    Q4_1(Vec<Q41>),
+    Q8_0(Vec<Q80>),
 }
 
-/// Activations quantised as ggml's Q8_1: codes, scale, and scale times the sum of the codes. Rows are packed in tiles
-/// of [`TILE`], block after block, and the rows left over one by one.
+/// Activations quantised as ggml's Q8_1. Rows are packed in tiles of [`TILE`], block after block, and the rows left
+/// over one by one.
 struct Activations {
     tiles: Vec<ActivationBlock<TILE>>,
     rest: Vec<ActivationBlock<1>>,
-    /// `[rows, blocks_per_row]`.
-    sums: Vec<f32>,
+    rows: usize,
 }
 
 impl BlockMatrix {
     /// Reads Q4_1 blocks: f16 scale, f16 minimum, 16 bytes of codes.
     pub(super) fn q4_1(bytes: &[u8], inputs: usize) -> Self {
-        let blocks = bytes.chunks_exact(20);
+        let block = |b: &[u8]| Q41 {
+            nibbles: array(&b[4..]),
+            scale: half_at(b, 0),
+            minimum: half_at(b, 2),
+        };
         Self {
-            codes: BlockCodes::Q4_1(blocks.clone().map(|b| Nibbles(array(&b[4..]))).collect()),
-            scales: blocks.clone().map(|b| half_at(b, 0)).collect(),
-            minima: blocks.map(|b| half_at(b, 2)).collect(),
+            blocks: Blocks::Q4_1(bytes.chunks_exact(20).map(block).collect()),
             blocks_per_row: inputs / BLOCK,
         }
     }
 
     /// Reads Q8_0 blocks: f16 scale, 32 bytes of codes.
     pub(super) fn q8_0(bytes: &[u8], inputs: usize) -> Self {
-        let blocks = bytes.chunks_exact(34);
-        let codes = |b: &[u8]| Bytes(array::<BLOCK>(&b[2..]).map(u8::cast_signed));
+        let block = |b: &[u8]| Q80 {
+            codes: array(&b[2..]).map(u8::cast_signed),
+            scale: half_at(b, 0),
+        };
         Self {
-            codes: BlockCodes::Q8_0(blocks.clone().map(codes).collect()),
-            scales: blocks.map(|b| half_at(b, 0)).collect(),
-            minima: Vec::new(),
+            blocks: Blocks::Q8_0(bytes.chunks_exact(34).map(block).collect()),
             blocks_per_row: inputs / BLOCK,
         }
     }
 
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
-        let codes = match &self.codes {
-            BlockCodes::Q4_1(c) => size_of_val(&c[..]),
-            BlockCodes::Q8_0(c) => size_of_val(&c[..]),
-        };
-        codes + 4 * (self.scales.len() + self.minima.len())
+        match &self.blocks {
+            Blocks::Q4_1(b) => size_of_val(&b[..]),
+            Blocks::Q8_0(b) => size_of_val(&b[..]),
+        }
     }
 
     /// Row `index` as f32.
     pub(super) fn row(&self, index: usize) -> Vec<f32> {
-        let blocks = index * self.blocks_per_row..(index + 1) * self.blocks_per_row;
-        blocks.flat_map(|block| self.values(block)).collect()
-    }
-
-    fn values(&self, block: usize) -> [f32; BLOCK] {
-        let scale = self.scales[block];
-        match &self.codes {
-            BlockCodes::Q4_1(codes) => {
-                let nibbles = &codes[block].0;
-                std::array::from_fn(|i| {
-                    let byte = nibbles[i % (BLOCK / 2)];
-                    let code = if i < BLOCK / 2 { byte & 15 } else { byte >> 4 };
-                    f32::from(code) * scale + self.minima[block]
-                })
-            }
-            BlockCodes::Q8_0(codes) => codes[block].0.map(|code| f32::from(code) * scale),
+        let row = index * self.blocks_per_row..(index + 1) * self.blocks_per_row;
+        match &self.blocks {
+            Blocks::Q4_1(b) => b[row].iter().flat_map(|b| b.values()).collect(),
+            Blocks::Q8_0(b) => b[row].iter().flat_map(|b| b.values()).collect(),
         }
     }
 
     /// `x · Wᵀ`: `x` is `[rows, inputs]`, the result `[rows, outputs]`.
     pub(super) fn product(&self, x: &[f32]) -> Vec<f32> {
-        let inputs = self.blocks_per_row * BLOCK;
-        let (rows, outputs) = (x.len() / inputs, self.scales.len() / self.blocks_per_row);
         let activations = Activations::quantise(x, self.blocks_per_row);
-        // Output after output, so that each task owns a contiguous piece.
-        let mut transposed = vec![0.0; rows * outputs];
-        let one_task = |(first, out): (usize, &mut [f32])| match &self.codes {
-            BlockCodes::Q4_1(codes) => self.fill(codes, &activations, (first, out)),
-            BlockCodes::Q8_0(codes) => self.fill(codes, &activations, (first, out)),
-        };
-        if rows * outputs * inputs < PARALLEL_WORK {
-            one_task((0, &mut transposed));
-        } else {
-            let outputs_per_task = TASK_WORK.div_ceil(rows * inputs);
-            transposed
-                .par_chunks_mut(rows * outputs_per_task)
-                .enumerate()
-                .for_each(|(task, out)| one_task((task * outputs_per_task, out)));
-        }
-        if rows == 1 {
-            transposed
-        } else {
-            transpose(&transposed, (outputs, rows))
-        }
-    }
-
-    /// Computes outputs from `first` on into `out`, `[some outputs, rows]`.
-    fn fill<C: Codes>(&self, codes: &[C], activations: &Activations, (first, out): (usize, &mut [f32])) {
-        let width = self.blocks_per_row;
-        let rows = activations.sums.len() / width;
-        for (output, results) in (first..).zip(out.chunks_exact_mut(rows)) {
-            let blocks = output * width..(output + 1) * width;
-            let weight = (&codes[blocks.clone()], &self.scales[blocks.clone()]);
-            row_products(weight, activations, results);
-            if let Some(minima) = self.minima.get(blocks) {
-                vectorised(
-                    #[inline(always)]
-                    || {
-                        for (result, sums) in results.iter_mut().zip(activations.sums.chunks_exact(width)) {
-                            *result += dot(minima, sums);
-                        }
-                    },
-                );
-            }
+        match &self.blocks {
+            Blocks::Q4_1(blocks) => product(blocks, self.blocks_per_row, &activations),
+            Blocks::Q8_0(blocks) => product(blocks, self.blocks_per_row, &activations),
         }
     }
 }
 
+fn product<W: WeightBlock>(blocks: &[W], width: usize, activations: &Activations) -> Vec<f32> {
+    let (rows, outputs) = (activations.rows, blocks.len() / width);
+    // Output after output, so that each task owns a contiguous piece.
+    let mut transposed = vec![0.0; rows * outputs];
+    let one_task = |(first, out): (usize, &mut [f32])| {
+        let weights = blocks[first * width..].chunks_exact(width);
+        for (weight, results) in weights.zip(out.chunks_exact_mut(rows)) {
+            row_products(weight, activations, results);
+        }
+    };
+    if rows * outputs * width * BLOCK < PARALLEL_WORK {
+        one_task((0, &mut transposed));
+    } else {
+        let outputs_per_task = TASK_WORK.div_ceil(rows * width * BLOCK);
+        transposed
+            .par_chunks_mut(rows * outputs_per_task)
+            .enumerate()
+            .for_each(|(task, out)| one_task((task * outputs_per_task, out)));
+    }
+    match rows {
+        1 => transposed,
+        _ => transpose(&transposed, (outputs, rows)),
+    }
+}
+
 /// Products of one weight row with all rows of activations.
-fn row_products<C: Codes>(weight: (&[C], &[f32]), activations: &Activations, results: &mut [f32]) {
-    let width = weight.0.len();
+fn row_products<W: WeightBlock>(weight: &[W], activations: &Activations, results: &mut [f32]) {
+    let width = weight.len();
+    let (tiles, rest) = results.as_chunks_mut::<TILE>();
+    let tiles = tiles.iter_mut().zip(activations.tiles.chunks_exact(width));
+    let rest = rest.iter_mut().zip(activations.rest.chunks_exact(width));
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = *super::simd::V3 {
         simd.vectorize(
             #[inline(always)]
             || {
-                let (tiles, rest) = results.as_chunks_mut::<TILE>();
-                for (out, tile) in tiles.iter_mut().zip(activations.tiles.chunks_exact(width)) {
+                for (out, tile) in tiles {
                     *out = super::block_dot::dot_avx2(simd, weight, tile);
                 }
-                for (out, row) in rest.iter_mut().zip(activations.rest.chunks_exact(width)) {
+                for (out, row) in rest {
                     [*out] = super::block_dot::dot_avx2(simd, weight, row);
                 }
             },
         );
         return;
     }
-    let (tiles, rest) = results.as_chunks_mut::<TILE>();
-    for (out, tile) in tiles.iter_mut().zip(activations.tiles.chunks_exact(width)) {
+    for (out, tile) in tiles {
         *out = dot_portable(weight, tile);
     }
-    for (out, row) in rest.iter_mut().zip(activations.rest.chunks_exact(width)) {
+    for (out, row) in rest {
         [*out] = dot_portable(weight, row);
     }
 }
 
 impl Activations {
-    /// Scale max|x|/127 and codes x/scale rounded, per block; the scales are rounded to f16 as ggml stores them.
+    /// Scale max|x|/127 and codes x/scale rounded, per block; scales and sums are rounded to f16 as ggml stores them.
     fn quantise(x: &[f32], blocks_per_row: usize) -> Self {
         let width = blocks_per_row * BLOCK;
-        let (tiles, rest) = x.split_at(x.len() / (width * TILE) * width * TILE);
-        let mut all = Self {
-            tiles: Vec::with_capacity(tiles.len() / (BLOCK * TILE)),
-            rest: Vec::with_capacity(rest.len() / BLOCK),
-            sums: vec![0.0; x.len() / BLOCK],
-        };
-        let mut sums = all.sums.chunks_exact_mut(blocks_per_row);
-        for tile in tiles.chunks_exact(width * TILE) {
-            pack(tile, blocks_per_row, (&mut all.tiles, &mut sums));
+        let rows = x.len() / width;
+        let (tiles, rest) = x.split_at(rows / TILE * TILE * width);
+        Self {
+            tiles: pack(tiles, blocks_per_row),
+            rest: pack(rest, blocks_per_row),
+            rows,
         }
-        for row in rest.chunks_exact(width) {
-            pack(row, blocks_per_row, (&mut all.rest, &mut sums));
-        }
-        all
     }
 }
 
-/// Quantises `R` rows and appends their blocks, interleaved.
-fn pack<'a, const R: usize>(
-    rows: &[f32],
-    blocks_per_row: usize,
-    (out, sums): (
-        &mut Vec<ActivationBlock<R>>,
-        &mut impl Iterator<Item = &'a mut [f32]>,
-    ),
-) {
+/// Quantises rows and interleaves the blocks of each `R` of them.
+fn pack<const R: usize>(x: &[f32], blocks_per_row: usize) -> Vec<ActivationBlock<R>> {
+    let width = blocks_per_row * BLOCK;
     let empty = ActivationBlock {
         codes: [[0; BLOCK]; R],
         scales: [0.0; R],
+        sums: [0.0; R],
     };
-    let start = out.len();
-    out.resize(start + blocks_per_row, empty);
-    let rows = rows
-        .chunks_exact(blocks_per_row * BLOCK)
-        .zip(sums.by_ref().take(R));
-    for (r, (values, sums)) in rows.enumerate() {
-        vectorised(
-            #[inline(always)]
-            || {
-                let blocks = values.chunks_exact(BLOCK).zip(&mut out[start..]).zip(sums);
-                for ((values, block), sum) in blocks {
-                    (block.scales[r], *sum) = quantise_block(values, &mut block.codes[r]);
-                }
-            },
-        );
+    let mut out = vec![empty; x.len() / (BLOCK * R)];
+    for (rows, tile) in x
+        .chunks_exact(width * R)
+        .zip(out.chunks_exact_mut(blocks_per_row))
+    {
+        for (r, row) in rows.chunks_exact(width).enumerate() {
+            for (values, block) in row.as_chunks::<BLOCK>().0.iter().zip(tile.iter_mut()) {
+                (block.codes[r], block.scales[r], block.sums[r]) = quantise_block(values);
+            }
+        }
     }
+    out
 }
 
-#[inline(always)]
-fn quantise_block(values: &[f32], codes: &mut [i8; BLOCK]) -> (f32, f32) {
-    /// Adding and subtracting 1.5·2²³ rounds small f32 values to whole numbers, ties to even.
+/// Codes, scale, and scale times the sum of the codes.
+fn quantise_block(values: &[f32; BLOCK]) -> ([i8; BLOCK], f32, f32) {
+    /// Adding this to a small f32 leaves the nearest whole number, ties to even, in the low bits: 1.5·2²³.
     const ROUNDER: f32 = 12_582_912.0;
-    let max = values.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+    let mut max = 0.0;
+    for v in values {
+        max = if v.abs() > max { v.abs() } else { max };
+    }
     let inverse = if max == 0.0 { 0.0 } else { 127.0 / max };
+    let mut codes = [0i8; BLOCK];
     let mut total = 0i32;
     for (code, value) in codes.iter_mut().zip(values) {
-        let rounded = (value * inverse + ROUNDER) - ROUNDER;
-        *code = rounded as i8;
-        total += i32::from(*code);
+        let bits = (value * inverse + ROUNDER).to_bits();
+        *code = bits.wrapping_sub(ROUNDER.to_bits()) as i8;
+        total = total.wrapping_add(i32::from(*code));
     }
     let scale = max / 127.0;
-    (
-        f16::from_f32(scale).to_f32(),
-        f16::from_f32(scale * total as f32).to_f32(),
-    )
+    let stored = |v: f32| f16::from_f32(v).to_f32();
+    (codes, stored(scale), stored(scale * total as f32))
 }
 
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
@@ -344,10 +299,9 @@ mod tests {
         let single: Vec<f32> = x.chunks_exact(192).flat_map(|row| w.product(row)).collect();
         assert_eq!(together, single);
         let activations = Activations::quantise(&x, 6);
-        let BlockCodes::Q8_0(codes) = &w.codes else {
+        let Blocks::Q8_0(weight) = &w.blocks else {
             panic!("made as Q8_0");
         };
-        let weight = (&codes[..], &w.scales[..]);
         let mut portable = dot_portable(weight, &activations.tiles).to_vec();
         portable.extend(dot_portable(weight, &activations.rest));
         for (a, b) in portable.iter().zip(&together) {
@@ -357,12 +311,11 @@ mod tests {
 
     #[test]
     fn activations_quantise_as_ggml_does() {
-        let mut codes = [0; BLOCK];
         let mut x = [0.0; BLOCK];
         (x[0], x[1], x[2]) = (254.0, -3.0, 1.0);
         // Scale 2: −1.5 and 0.5 are ties and go to even, −2 and 0.
-        assert_eq!(quantise_block(&x, &mut codes), (2.0, 2.0 * 125.0));
-        assert_eq!(codes[..3], [127, -2, 0]);
-        assert_eq!(quantise_block(&[0.0; BLOCK], &mut codes), (0.0, 0.0));
+        let (codes, scale, sum) = quantise_block(&x);
+        assert_eq!((scale, sum, &codes[..3]), (2.0, 2.0 * 125.0, &[127, -2, 0][..]));
+        assert_eq!(quantise_block(&[0.0; BLOCK]), ([0; BLOCK], 0.0, 0.0));
     }
 }
