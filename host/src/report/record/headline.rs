@@ -6,7 +6,8 @@ use lm_bench_plugin::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::metric::{CONFIDENCE, IntervalRecord};
+use super::RunRecord;
+use super::metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue};
 use crate::stats::{Distribution, Percent};
 
 /// The numbers that people look for first, under the names they know.
@@ -62,6 +63,12 @@ pub fn gigabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e9
 }
 
+const NAMES: [&str; 4] = [
+    "prefill_latency_ms",
+    "decode_latency_per_token_ms",
+    "peak_gpu_mem_gb",
+    "total_tokens_per_second",
+];
 const MEDIAN: &str = "median";
 
 impl Headline {
@@ -130,6 +137,40 @@ impl Headline {
             interval: interval.map(|found| IntervalRecord::new(found.low, found.high)),
         };
         self.definitions.insert(name.to_owned(), definition);
+    }
+}
+
+/// The headline numbers of a record as metrics of the plugin `lm-bench`, ordered by name, for forms that list metrics.
+pub fn headline_metrics(record: &RunRecord) -> Vec<MetricRecord> {
+    let numbers = &record.headline;
+    let value = |name: &str| match name {
+        "prefill_latency_ms" => numbers.prefill_latency_ms,
+        "decode_latency_per_token_ms" => numbers.decode_latency_per_token_ms,
+        "peak_gpu_mem_gb" => numbers.peak_gpu_mem_gb,
+        _ => numbers.total_tokens_per_second,
+    };
+    let known = numbers
+        .definitions
+        .iter()
+        .filter(|(name, _)| NAMES.contains(&name.as_str()));
+    known
+        .map(|(name, definition)| definition.metric(name, value(name)))
+        .collect()
+}
+
+impl Definition {
+    fn metric(&self, name: &str, value: Option<f64>) -> MetricRecord {
+        MetricRecord {
+            unit: self.unit.clone(),
+            direction: self.direction,
+            formula: format!("{} of {}", self.statistic, self.formula),
+            value: value.map(MetricValue::Number),
+            reason: value
+                .is_none()
+                .then(|| "nothing was measured for it in this run".to_owned()),
+            interval: self.interval,
+            ..MetricRecord::empty("lm-bench", name, self.n)
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub struct MetricRecord {
     pub reason: Option<String>,
     /// Samples or events behind the value.
     pub n: u64,
-    /// Interval of a distribution's mean; `null` for other kinds and below two samples.
+    /// Interval of a distribution's mean, or of a headline number; `null` for other metrics and with too few samples.
     pub interval: Option<IntervalRecord>,
     /// A distribution as a histogram that merges with those of other runs.
     pub histogram: Option<EncodedHistogram>,
@@ -159,6 +159,30 @@ impl MetricRecord {
         (&self.plugin, &self.name, &self.labels)
     }
 
+    /// A gauge without labels, value, unit or formula.
+    pub(super) fn empty(plugin: &str, name: &str, n: u64) -> Self {
+        Self {
+            plugin: plugin.to_owned(),
+            name: name.to_owned(),
+            labels: BTreeMap::new(),
+            unit: "1".to_owned(),
+            direction: Direction::Neither,
+            kind: MetricKind::Gauge,
+            formula: String::new(),
+            value: None,
+            reason: None,
+            n,
+            interval: None,
+            histogram: None,
+            mean: None,
+            min: None,
+            max: None,
+            std_dev: None,
+            cv: None,
+            percentiles: BTreeMap::new(),
+        }
+    }
+
     fn unavailable(&mut self, reason: &str) {
         (self.value, self.reason) = (None, Some(reason.to_owned()));
     }
@@ -198,31 +222,16 @@ fn percentile(samples: &Distribution, percent: Percent) -> PercentileRecord {
     }
 }
 
-fn empty(plugin: &str, metric: &Metric) -> MetricRecord {
+fn labelled(plugin: &str, metric: &Metric) -> MetricRecord {
+    let labels = metric.labels.iter().cloned().collect();
     MetricRecord {
-        plugin: plugin.to_owned(),
-        name: metric.name.clone(),
-        labels: metric.labels.iter().cloned().collect(),
-        unit: "1".to_owned(),
-        direction: Direction::Neither,
-        kind: MetricKind::Gauge,
-        formula: String::new(),
-        value: None,
-        reason: None,
-        n: metric.samples,
-        interval: None,
-        histogram: None,
-        mean: None,
-        min: None,
-        max: None,
-        std_dev: None,
-        cv: None,
-        percentiles: BTreeMap::new(),
+        labels,
+        ..MetricRecord::empty(plugin, &metric.name, metric.samples)
     }
 }
 
 fn undeclared(plugin: &str, metric: &Metric) -> MetricRecord {
-    let mut new = empty(plugin, metric);
+    let mut new = labelled(plugin, metric);
     new.unavailable("the plugin does not declare this metric, so its unit and formula are unknown");
     new
 }
@@ -233,7 +242,7 @@ fn record(plugin: &str, declaration: &MetricDecl, metric: &Metric, percentiles: 
         direction: declaration.direction,
         kind: declaration.kind,
         formula: declaration.formula.clone(),
-        ..empty(plugin, metric)
+        ..labelled(plugin, metric)
     };
     match &metric.value {
         Value::Counter(count) => new.value = Some(MetricValue::Count(*count)),

@@ -18,7 +18,7 @@ pub(crate) mod sample;
 mod tests;
 
 pub use facts::{Build, Cgroup, Cpu, EngineFacts, Environment, Gpu, ModelFacts};
-pub use headline::{Definition, Headline, Iteration, gigabytes};
+pub use headline::{Definition, Headline, Iteration, gigabytes, headline_metrics};
 pub use judge::{Note, Verdict};
 pub use metric::{
     CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metric_records, metrics_json,
