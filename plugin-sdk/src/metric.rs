@@ -179,6 +179,20 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Reports a number, or why there is none.
+    pub fn value(
+        &mut self,
+        metric: &MetricDef,
+        labels: Labels<'_>,
+        samples: u64,
+        value: Result<f64, &str>,
+    ) {
+        match value {
+            Ok(value) => self.gauge(metric, labels, samples, value),
+            Err(reason) => self.unavailable(metric, labels, reason),
+        }
+    }
+
     /// Reports a histogram: distinct values in ascending order, each with its count.
     pub fn distribution(&mut self, metric: &MetricDef, labels: Labels<'_>, buckets: Vec<(f64, u64)>) {
         let samples = buckets.iter().map(|(_, count)| count).sum();
