@@ -53,6 +53,9 @@ pub struct MetricDecl {
     pub formula: String,
     /// What it tells.
     pub about: String,
+    /// Keys of its labels.
+    #[serde(default)]
+    pub labels: Vec<String>,
 }
 
 /// Length of the manifest of a collector in bytes.
@@ -148,16 +151,24 @@ const fn write_metric<const N: usize>(json: Json<N>, metric: &MetricDef) -> Json
         Direction::Lower => "lower",
         Direction::Neither => "neither",
     };
-    json.byte(b'{')
+    let mut json = json
+        .byte(b'{')
         .field("name", metric.name)
         .field("unit", metric.unit)
         .field("kind", kind)
         .field("direction", direction)
         .field("formula", metric.formula)
-        .string("about")
-        .byte(b':')
-        .string(metric.about)
-        .byte(b'}')
+        .field("about", metric.about)
+        .raw("\"labels\":[");
+    let mut index = 0;
+    while index < metric.labels.len() {
+        if index > 0 {
+            json = json.byte(b',');
+        }
+        json = json.string(metric.labels[index]);
+        index += 1;
+    }
+    json.raw("]}")
 }
 
 #[cfg(test)]
@@ -171,7 +182,7 @@ mod tests {
         license: "MIT",
     };
     const METRICS: &[MetricDef] = &[
-        MetricDef::gauge("a", "ms").better(Direction::Lower).formula("x / y").about("an \u{e4}"),
+        MetricDef::gauge("a", "ms").better(Direction::Lower).formula("x / y").about("an \u{e4}").labels(&["phase", "layer"]),
         MetricDef::counter("b"),
     ];
     const BYTES: [u8; length(&INFO, METRICS)] = bytes(&INFO, METRICS);
@@ -186,6 +197,7 @@ mod tests {
         assert_eq!(manifest.metrics.len(), 2);
         assert_eq!(manifest.metrics[0].about, "an \u{e4}");
         assert_eq!(manifest.metrics[0].direction, Direction::Lower);
+        assert_eq!(manifest.metrics[0].labels, ["phase", "layer"]);
         assert_eq!(manifest.metrics[1].kind, MetricKind::Counter);
     }
 }
