@@ -119,16 +119,19 @@ impl<const N: usize> Json<N> {
 }
 
 const fn write<const N: usize>(info: &Info, metrics: &[MetricDef]) -> Json<N> {
-    let mut json = Json { buffer: [0; N], length: 0 }
-        .raw("{\"schema\":1,")
-        .field("id", info.id)
-        .field("version", info.version)
-        .field("about", info.about)
-        .field("license", info.license)
-        .field("sdk", SDK_VERSION)
-        .raw("\"requires\":[")
-        .string(COLLECTOR_INTERFACE)
-        .raw("],\"metrics\":[");
+    let mut json = Json {
+        buffer: [0; N],
+        length: 0,
+    }
+    .raw("{\"schema\":1,")
+    .field("id", info.id)
+    .field("version", info.version)
+    .field("about", info.about)
+    .field("license", info.license)
+    .field("sdk", SDK_VERSION)
+    .raw("\"requires\":[")
+    .string(COLLECTOR_INTERFACE)
+    .raw("],\"metrics\":[");
     let mut index = 0;
     while index < metrics.len() {
         if index > 0 {
@@ -182,7 +185,11 @@ mod tests {
         license: "MIT",
     };
     const METRICS: &[MetricDef] = &[
-        MetricDef::gauge("a", "ms").better(Direction::Lower).formula("x / y").about("an \u{e4}").labels(&["phase", "layer"]),
+        MetricDef::gauge("a", "ms")
+            .better(Direction::Lower)
+            .formula("x / y")
+            .about("an \u{e4}")
+            .labels(&["phase", "layer"]),
         MetricDef::counter("b"),
     ];
     const BYTES: [u8; length(&INFO, METRICS)] = bytes(&INFO, METRICS);
@@ -191,7 +198,10 @@ mod tests {
     fn the_compile_time_json_reads_back() {
         let manifest: Manifest = serde_json::from_slice(&BYTES).expect("valid JSON");
         assert_eq!(manifest.schema, SCHEMA);
-        assert_eq!((manifest.id.as_str(), manifest.version.as_str()), (INFO.id, INFO.version));
+        assert_eq!(
+            (manifest.id.as_str(), manifest.version.as_str()),
+            (INFO.id, INFO.version)
+        );
         assert_eq!(manifest.about, INFO.about);
         assert_eq!(manifest.requires, [COLLECTOR_INTERFACE]);
         assert_eq!(manifest.metrics.len(), 2);

@@ -4,7 +4,7 @@ use lm_bench_plugin::{ModelInfo, Peak, RunInfo};
 
 use crate::engine::{EngineInfo, Quantization};
 use crate::plan::RunPlan;
-use crate::report::{EngineFacts, ModelFacts};
+use crate::report::record::{EngineFacts, ModelFacts};
 
 /// What collectors are told.
 pub(super) fn run_info(plan: &RunPlan, engine: &EngineInfo, peaks: Vec<Peak>) -> RunInfo {
@@ -19,7 +19,10 @@ pub(super) fn run_info(plan: &RunPlan, engine: &EngineInfo, peaks: Vec<Peak>) ->
             kv_heads: model.kv_heads as u32,
             head_dim: model.head_dim as u32,
             experts: model.experts.as_ref().map_or(0, |experts| experts.count as u32),
-            experts_per_token: model.experts.as_ref().map_or(0, |experts| experts.per_token as u32),
+            experts_per_token: model
+                .experts
+                .as_ref()
+                .map_or(0, |experts| experts.per_token as u32),
             vocab: model.vocab as u32,
             parameters: model.parameters(),
             weight_bytes: engine.weight_bytes,

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::plan::RunPlan;
 use crate::probe::machine;
-use crate::report::{Note, RunRecord};
+use crate::report::record::{Note, RunRecord};
 use crate::workload::{Prompts, TextEncoder, TokenSource};
 
 /// Seconds per nanosecond.
@@ -23,7 +23,7 @@ const NANO: f64 = 1e-9;
 pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
     let clock = Clock::start();
     let environment = record::environment(&machine::facts());
-    collecting::check_outputs(plan)?;
+    collecting::check_recording_name(plan)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
     let mut loaded = engine::load(plan)?;
@@ -49,12 +49,16 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         progress,
     };
     let parts = drive(&mut driver)?;
-    let Driver { recorder, progress, .. } = driver;
+    let Driver {
+        recorder, progress, ..
+    } = driver;
     progress.stage("collecting");
     let before_collecting = clock.now_ns();
     let collected = collection.finish(recorder)?;
     let outcomes = collected.collectors.finish();
-    let sample = tokenizer.as_ref().and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
+    let sample = tokenizer
+        .as_ref()
+        .and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
 
     let mut record = RunRecord {
         started_unix_ms: clock.start_unix_ms(),
@@ -70,7 +74,10 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     record.duration_s = clock.now_ns() as f64 * NANO;
     record::add_collected(&mut record, &collected.totals, plan.sample_every);
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
-    record.judge(objections(&parts.done, collected.collectors_fault.map(|fault| fault.to_string())));
+    record.judge(objections(
+        &parts.done,
+        collected.collectors_fault.map(|fault| fault.to_string()),
+    ));
     if let Some(recording) = collected.recording {
         record::finish_recording(recording, &record, (&run_info, &collected.totals))?;
     }
@@ -109,7 +116,10 @@ fn objections(done: &Done, collectors_fault: Option<String>) -> Vec<Note> {
         found.push(Note::new("nonfinite_logits", text));
     }
     if let Some(fault) = collectors_fault {
-        found.push(Note::new("collectors_failed", format!("the collectors did not get all events: {fault}")));
+        found.push(Note::new(
+            "collectors_failed",
+            format!("the collectors did not get all events: {fault}"),
+        ));
     }
     found
 }

@@ -10,9 +10,9 @@ use super::driver::Done;
 use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
-use crate::report::{
-    Counts, EventTotals, Headline, PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share,
-    metric_records, ns_per_row,
+use crate::report::record::{
+    Counts, EventTotals, Headline, PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256,
+    cpu_share, metric_records, ns_per_row,
 };
 use crate::stats::Percent;
 
@@ -74,23 +74,35 @@ pub(super) fn plan(plan: &RunPlan) -> BTreeMap<String, serde_json::Value> {
 /// Adds the account of the event stream.
 pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_every: u32) {
     for totals in totals.kinds.iter().filter(|totals| totals.recorded > 0) {
-        let sampled = kinds::KINDS.iter().any(|kind| kind.name == totals.kind && kind.level >= Level::Ops);
+        let sampled = kinds::KINDS
+            .iter()
+            .any(|kind| kind.name == totals.kind && kind.level >= Level::Ops);
         let weight = if sampled { sample_every } else { 1 };
-        let entry = EventTotals { rows: totals.recorded, lost: totals.lost, weight };
+        let entry = EventTotals {
+            rows: totals.recorded,
+            lost: totals.lost,
+            weight,
+        };
         record.events.insert(totals.kind.clone(), entry);
     }
 }
 
 /// Adds metrics and accounts of the collectors.
-pub(super) fn add_outcomes(record: &mut RunRecord, outcomes: &[CollectorOutcome], percentiles: &[f64]) {
-    let percentiles: Vec<_> = percentiles.iter().filter_map(|p| p.to_string().parse::<Percent>().ok()).collect();
+pub(super) fn add_outcomes(record: &mut RunRecord, outcomes: &[CollectorOutcome], percentiles: &[Percent]) {
     let duration_ns = (record.duration_s * 1e9) as u64;
     for outcome in outcomes {
         let manifest = &outcome.manifest;
-        record.metrics.extend(metric_records(&manifest.id, &manifest.metrics, &outcome.metrics, &percentiles));
+        record.metrics.extend(metric_records(
+            &manifest.id,
+            &manifest.metrics,
+            &outcome.metrics,
+            percentiles,
+        ));
         record.plugins.push(plugin_record(outcome, duration_ns));
     }
-    record.metrics.sort_by(|a, b| (&a.plugin, &a.name, &a.labels).cmp(&(&b.plugin, &b.name, &b.labels)));
+    record
+        .metrics
+        .sort_by(|a, b| (&a.plugin, &a.name, &a.labels).cmp(&(&b.plugin, &b.name, &b.labels)));
     record.plugins.sort_by(|a, b| a.id.cmp(&b.id));
 }
 
@@ -123,8 +135,15 @@ pub(super) fn finish_recording(
     (run_info, totals): (&RunInfo, &Totals),
 ) -> Result<(), RunError> {
     let writer = recording.map_err(|error| RunError::RecordingFailed(error.to_string()))?;
-    let bare = RunRecord { metrics: Vec::new(), plugins: Vec::new(), ..record.clone() };
-    let run = RecordedRun { run_info: run_info.clone(), record: bare };
+    let bare = RunRecord {
+        metrics: Vec::new(),
+        plugins: Vec::new(),
+        ..record.clone()
+    };
+    let run = RecordedRun {
+        run_info: run_info.clone(),
+        record: bare,
+    };
     let run = serde_json::to_value(run).expect("records have string keys and finite numbers");
     writer.finish(run, totals)?;
     Ok(())

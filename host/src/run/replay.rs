@@ -7,7 +7,7 @@ use super::{Finished, Progress, RunError, collecting};
 use crate::clock::Clock;
 use crate::events::Recording;
 use crate::plan::PluginPlan;
-use crate::report::Note;
+use crate::stats::Percent;
 
 /// What to replay, and to whom.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct ReplayPlan {
     /// The collectors.
     pub plugins: PluginPlan,
     /// Percentiles that are reported for distributions.
-    pub metric_percentiles: Vec<f64>,
+    pub metric_percentiles: Vec<Percent>,
 }
 
 /// Replays a recording. The record is that of the recorded run with the metrics of this replay.
@@ -28,8 +28,11 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     let clock = Clock::start();
     progress.stage(&format!("reading {}", plan.recording.display()));
     let recording = Recording::open(&plan.recording)?;
-    let RecordedRun { run_info, mut record } = serde_json::from_value(recording.run().clone())
-        .map_err(|error| RunError::RecordedFacts { path: plan.recording.clone(), error })?;
+    let RecordedRun { run_info, mut record } =
+        serde_json::from_value(recording.run().clone()).map_err(|error| RunError::RecordedFacts {
+            path: plan.recording.clone(),
+            error,
+        })?;
     let mut collectors = collecting::collectors(&plan.plugins, &run_info, recording.kinds())?;
     progress.stage("replaying");
     recording.replay(&mut collectors)?;
