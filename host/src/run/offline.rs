@@ -1,20 +1,15 @@
 //! An offline run: fixed batches on an engine in this process.
 
-use lm_bench_plugin::Peak;
-
 use super::driver::{Done, Driver, Loop};
 use super::engine::Loaded;
-use super::record::{self, Parts};
+use super::record::{self, Facts, Parts, seconds};
 use super::{Finished, Progress, RunError, Stop, collecting, engine, facts};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::plan::RunPlan;
 use crate::probe::machine;
-use crate::report::record::{Note, RunRecord};
+use crate::report::record::Note;
 use crate::workload::{Prompts, TextEncoder, TokenSource};
-
-/// Seconds per nanosecond.
-const NANO: f64 = 1e-9;
 
 /// Runs a plan.
 ///
@@ -22,7 +17,7 @@ const NANO: f64 = 1e-9;
 /// When there is no result: the plan cannot run on this machine, or the engine failed.
 pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
     let clock = Clock::start();
-    let environment = record::environment(&machine::facts());
+    let environment = facts::environment(&machine::facts());
     collecting::check_recording_name(plan)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
@@ -60,18 +55,17 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         .as_ref()
         .and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
 
-    let mut record = RunRecord {
+    let facts = Facts {
         started_unix_ms: clock.start_unix_ms(),
         environment,
         engine: facts::engine_facts(engine.info()),
         model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
-        plan: record::plan(plan),
-        output_sample: sample,
-        ..record::of_iterations(plan, &parts)
     };
-    record.timings.load_s = Some(loaded_ns as f64 * NANO);
-    record.timings.collect_s = Some((clock.now_ns() - before_collecting) as f64 * NANO);
-    record.duration_s = clock.now_ns() as f64 * NANO;
+    let mut record = record::of_iterations(plan, facts, &parts);
+    record.output_sample = sample;
+    record.timings.load_s = Some(seconds(loaded_ns));
+    record.timings.collect_s = Some(seconds(clock.now_ns() - before_collecting));
+    record.duration_s = seconds(clock.now_ns());
     record::add_collected(&mut record, &collected.totals, plan.sample_every);
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
     record.judge(objections(

@@ -1,5 +1,6 @@
 //! Feeds a recording to collectors.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::record::{self, RecordedRun};
@@ -37,11 +38,13 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     progress.stage("replaying");
     recording.replay(&mut collectors)?;
     let outcomes = collectors.finish();
-    record.timings.collect_s = Some(clock.now_ns() as f64 * 1e-9);
+    record.timings.collect_s = Some(record::seconds(clock.now_ns()));
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
+    // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
     let reasons = std::mem::take(&mut record.verdict.reasons);
-    let known: Vec<Note> = reasons.into_iter().filter(|note| !note.is_derived()).collect();
-    record.judge(known);
+    record.judge(reasons);
+    let mut codes = BTreeSet::new();
+    record.verdict.reasons.retain(|reason| codes.insert(reason.code.clone()));
     progress.done();
     Ok(Finished {
         quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),
