@@ -37,7 +37,7 @@ pub use column::{
 };
 pub use fault::{Fault, FaultCode};
 pub use layers::{PhaseLayers, layer_label};
-pub use metric::{Direction, Labels, Metric, MetricDef, MetricKind, MetricSink, Sink, Value};
+pub use metric::{Direction, Labels, MAX_METRICS, Metric, MetricDef, MetricKind, MetricSink, Sink, Value};
 pub use run_info::{ModelInfo, Peak, RunInfo};
 pub use subscription::{
     DEFAULT_MAX_ROWS, Resolved, ResolvedColumn, ResolvedKind, Sampling, Subscription, Want,
