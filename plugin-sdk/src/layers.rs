@@ -64,7 +64,12 @@ impl<T> PhaseLayers<T> {
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.phases
             .iter_mut()
-            .flat_map(|layers| layers.inside.iter_mut().chain(std::iter::once(&mut layers.outside)))
+            .flat_map(|layers| {
+                layers
+                    .inside
+                    .iter_mut()
+                    .chain(std::iter::once(&mut layers.outside))
+            })
             .filter_map(Option::as_deref_mut)
     }
 }

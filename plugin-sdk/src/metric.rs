@@ -170,27 +170,29 @@ impl<'a> Sink<'a> {
         if value.is_finite() {
             self.report(metric, labels, Value::Gauge(value), samples);
         } else {
-            self.unavailable(metric, labels, "the formula gives no finite value for these events");
+            self.unavailable(
+                metric,
+                labels,
+                "the formula gives no finite value for these events",
+            );
         }
     }
 
     /// Reports `numerator / denominator`, or unavailable where the denominator is 0.
     pub fn ratio(&mut self, metric: &MetricDef, labels: Labels<'_>, samples: u64, parts: (f64, f64)) {
         if parts.1 == 0.0 {
-            self.unavailable(metric, labels, "nothing was measured that the value could be divided by");
+            self.unavailable(
+                metric,
+                labels,
+                "nothing was measured that the value could be divided by",
+            );
         } else {
             self.gauge(metric, labels, samples, parts.0 / parts.1);
         }
     }
 
     /// Reports a number, or why there is none.
-    pub fn value(
-        &mut self,
-        metric: &MetricDef,
-        labels: Labels<'_>,
-        samples: u64,
-        value: Result<f64, &str>,
-    ) {
+    pub fn value(&mut self, metric: &MetricDef, labels: Labels<'_>, samples: u64, value: Result<f64, &str>) {
         match value {
             Ok(value) => self.gauge(metric, labels, samples, value),
             Err(reason) => self.unavailable(metric, labels, reason),
@@ -209,7 +211,14 @@ impl<'a> Sink<'a> {
     }
 
     fn report(&mut self, metric: &MetricDef, labels: Labels<'_>, value: Value, samples: u64) {
-        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        self.out.metric(Metric { name: metric.name.to_owned(), labels: labels.collect(), value, samples });
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        self.out.metric(Metric {
+            name: metric.name.to_owned(),
+            labels: labels.collect(),
+            value,
+            samples,
+        });
     }
 }

@@ -25,19 +25,31 @@ macro_rules! check {
 
 /// The static declarations.
 pub(super) fn declarations<C: Collector>() -> Result<(), Failure> {
-    let Info { id, version, about, license } = C::INFO;
+    let Info {
+        id,
+        version,
+        about,
+        license,
+    } = C::INFO;
     check!(valid_id(id), "id {id:?} is not [a-z][a-z0-9-]{{1,62}}");
     let parts: Vec<&str> = version.splitn(3, '.').collect();
     check!(
         parts.len() == 3 && parts[..2].iter().all(|part| part.parse::<u64>().is_ok()),
         "version {version:?} is not major.minor.patch"
     );
-    check!(!about.is_empty() && !about.contains('\n'), "`about` must be one line");
+    check!(
+        !about.is_empty() && !about.contains('\n'),
+        "`about` must be one line"
+    );
     check!(!license.is_empty(), "the licence is empty");
     check!(!C::METRICS.is_empty(), "no metric is declared");
     let mut names = BTreeSet::new();
     for metric in C::METRICS {
-        check!(names.insert(metric.name), "metric {} is declared twice", metric.name);
+        check!(
+            names.insert(metric.name),
+            "metric {} is declared twice",
+            metric.name
+        );
         declaration(metric)?;
     }
     Ok(())
@@ -45,10 +57,16 @@ pub(super) fn declarations<C: Collector>() -> Result<(), Failure> {
 
 fn declaration(metric: &MetricDef) -> Result<(), Failure> {
     let name = metric.name;
-    check!(valid_name(name), "metric name {name:?} is not 1 to {MAX_TEXT} of [a-z0-9_.]");
+    check!(
+        valid_name(name),
+        "metric name {name:?} is not 1 to {MAX_TEXT} of [a-z0-9_.]"
+    );
     check!(!metric.unit.is_empty(), "metric {name} has no unit");
     check!(!metric.formula.is_empty(), "metric {name} has no formula");
-    check!(!metric.about.is_empty(), "metric {name} does not say what it tells");
+    check!(
+        !metric.about.is_empty(),
+        "metric {name} does not say what it tells"
+    );
     Ok(())
 }
 
@@ -72,19 +90,35 @@ pub(super) fn subscription(subscription: &Subscription) -> Result<(), Failure> {
     check!(subscription.max_rows >= 1, "max_rows is 0");
     let mut kinds = BTreeSet::new();
     for want in &subscription.wants {
-        check!(kinds.insert(&want.kind), "kind {} is subscribed to twice", want.kind);
+        check!(
+            kinds.insert(&want.kind),
+            "kind {} is subscribed to twice",
+            want.kind
+        );
         let mut columns = BTreeSet::new();
         for column in want.columns.iter().chain(&want.optional) {
-            check!(columns.insert(column), "column {column} of {} is asked for twice", want.kind);
+            check!(
+                columns.insert(column),
+                "column {column} of {} is asked for twice",
+                want.kind
+            );
         }
-        check!(want.sampling != Sampling::EveryNth(0), "kind {} is sampled every 0th row", want.kind);
+        check!(
+            want.sampling != Sampling::EveryNth(0),
+            "kind {} is sampled every 0th row",
+            want.kind
+        );
     }
     Ok(())
 }
 
 /// What a collector reports.
 pub(super) fn reported<C: Collector>(metrics: &[Metric]) -> Result<(), Failure> {
-    check!(metrics.len() <= MAX_METRICS, "{} metrics are more than {MAX_METRICS}", metrics.len());
+    check!(
+        metrics.len() <= MAX_METRICS,
+        "{} metrics are more than {MAX_METRICS}",
+        metrics.len()
+    );
     let mut seen = BTreeSet::new();
     for metric in metrics {
         let name = &metric.name;
@@ -94,7 +128,11 @@ pub(super) fn reported<C: Collector>(metrics: &[Metric]) -> Result<(), Failure> 
         labels(def, metric)?;
         let mut key = metric.labels.clone();
         key.sort();
-        check!(seen.insert((name, key)), "metric {name} {:?} is reported twice", metric.labels);
+        check!(
+            seen.insert((name, key)),
+            "metric {name} {:?} is reported twice",
+            metric.labels
+        );
         value(def.kind, metric)?;
     }
     Ok(())
@@ -102,12 +140,24 @@ pub(super) fn reported<C: Collector>(metrics: &[Metric]) -> Result<(), Failure> 
 
 fn labels(def: &MetricDef, metric: &Metric) -> Result<(), Failure> {
     let name = &metric.name;
-    check!(metric.labels.len() <= MAX_LABELS, "metric {name} has more than {MAX_LABELS} labels");
+    check!(
+        metric.labels.len() <= MAX_LABELS,
+        "metric {name} has more than {MAX_LABELS} labels"
+    );
     let mut keys = BTreeSet::new();
     for (key, value) in &metric.labels {
-        check!(def.labels.contains(&key.as_str()), "metric {name} does not declare the label {key}");
-        check!(valid_name(key), "label key {key:?} of {name} is not 1 to {MAX_TEXT} of [a-z0-9_.]");
-        check!(value.len() <= MAX_TEXT, "label {key} of {name} is longer than {MAX_TEXT} bytes");
+        check!(
+            def.labels.contains(&key.as_str()),
+            "metric {name} does not declare the label {key}"
+        );
+        check!(
+            valid_name(key),
+            "label key {key:?} of {name} is not 1 to {MAX_TEXT} of [a-z0-9_.]"
+        );
+        check!(
+            value.len() <= MAX_TEXT,
+            "label {key} of {name} is longer than {MAX_TEXT} bytes"
+        );
         check!(keys.insert(key), "metric {name} has the label {key} twice");
     }
     Ok(())
@@ -123,14 +173,19 @@ fn value(kind: MetricKind, metric: &Metric) -> Result<(), Failure> {
         (Value::Distribution(buckets), MetricKind::Distribution) => {
             let sorted = buckets.windows(2).all(|pair| pair[0].0 < pair[1].0);
             check!(sorted, "the values of {name} do not ascend");
-            let sound = buckets.iter().all(|(value, count)| value.is_finite() && *count > 0);
+            let sound = buckets
+                .iter()
+                .all(|(value, count)| value.is_finite() && *count > 0);
             check!(sound, "{name} has a value that is not finite, or a count of 0");
         }
         (Value::Unavailable(reason), _) => {
             let one_line = !reason.is_empty() && !reason.contains('\n');
             check!(one_line, "metric {name} must give its reason in one line");
         }
-        (other, _) => check!(false, "metric {name} is declared as {kind:?} but reports {other:?}"),
+        (other, _) => check!(
+            false,
+            "metric {name} is declared as {kind:?} but reports {other:?}"
+        ),
     }
     Ok(())
 }

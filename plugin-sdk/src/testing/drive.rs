@@ -52,9 +52,15 @@ impl Drive<'_> {
         contract::subscription(&subscription)?;
         let resolved = self.resolve(&subscription)?;
         let mut collector = erased::open::<C>(self.config, &run, &resolved)?;
-        let mut host = TestHost { symbols: &self.feed.symbols, logs: Vec::new() };
+        let mut host = TestHost {
+            symbols: &self.feed.symbols,
+            logs: Vec::new(),
+        };
         let (batch_rows, checkpoints) = match order {
-            Order::Given { batch_rows, checkpoints } => (batch_rows, checkpoints),
+            Order::Given {
+                batch_rows,
+                checkpoints,
+            } => (batch_rows, checkpoints),
             Order::KindsApart => (1, false),
         };
         if checkpoints {
@@ -65,7 +71,12 @@ impl Drive<'_> {
             let mut from = 0;
             while from < rows.rows {
                 let to = rows.rows.min(from + batch_rows.min(subscription.max_rows));
-                let piece = Piece { kind: &resolved.kinds[want], rows: &rows, from, to };
+                let piece = Piece {
+                    kind: &resolved.kinds[want],
+                    rows: &rows,
+                    from,
+                    to,
+                };
                 piece.deliver(collector.as_mut(), seq[want], &mut host)?;
                 seq[want] += 1;
                 from = to;
@@ -103,7 +114,9 @@ impl Drive<'_> {
 
     fn resolve(&self, subscription: &Subscription) -> Result<Resolved, Failure> {
         let wants = (0..).zip(&subscription.wants);
-        let kinds = wants.map(|(id, want)| self.resolve_kind(id, want)).collect::<Result<_, _>>()?;
+        let kinds = wants
+            .map(|(id, want)| self.resolve_kind(id, want))
+            .collect::<Result<_, _>>()?;
         Ok(Resolved { kinds })
     }
 
@@ -115,7 +128,10 @@ impl Drive<'_> {
             return Err(Failure::Contract(format!("{} {text}", want.kind)));
         };
         let find = |name: &String| {
-            let absent = self.absent.iter().any(|&(of, column)| of == want.kind && column == name);
+            let absent = self
+                .absent
+                .iter()
+                .any(|&(of, column)| of == want.kind && column == name);
             let def = kind.column(name).filter(|_| !absent)?;
             Some(ResolvedColumn {
                 name: name.clone(),
@@ -133,7 +149,11 @@ impl Drive<'_> {
             columns.push(find(name).ok_or_else(|| missing(name))?);
         }
         columns.extend(want.optional.iter().filter_map(find));
-        Ok(ResolvedKind { kind: want.kind.clone(), id, columns })
+        Ok(ResolvedKind {
+            kind: want.kind.clone(),
+            id,
+            columns,
+        })
     }
 }
 

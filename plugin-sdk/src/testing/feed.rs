@@ -23,7 +23,9 @@ impl Rows {
             rows: 0,
             weight,
             lost_before,
-            columns: columns.map(|def| ColumnBuf::with_capacity(def.element, 0)).collect(),
+            columns: columns
+                .map(|def| ColumnBuf::with_capacity(def.element, 0))
+                .collect(),
             widths: vec![1; kind.columns.len()],
         }
     }
@@ -72,7 +74,10 @@ pub(super) struct Feed {
 
 impl Default for Feed {
     fn default() -> Self {
-        Self { parts: Vec::new(), symbols: vec![String::new()] }
+        Self {
+            parts: Vec::new(),
+            symbols: vec![String::new()],
+        }
     }
 }
 
@@ -91,10 +96,7 @@ impl Feed {
         let mut widths = vec![1; kind.columns.len()];
         row.widths(&mut |column, width| widths[column] = width as u32);
         let joins = |last: &Rows| {
-            last.kind.name == kind.name
-                && last.weight == weight
-                && last.widths == widths
-                && lost_before == 0
+            last.kind.name == kind.name && last.weight == weight && last.widths == widths && lost_before == 0
         };
         if !self.parts.last().is_some_and(joins) {
             let mut rows = Rows::new(kind, weight, lost_before);

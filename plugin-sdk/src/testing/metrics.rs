@@ -34,9 +34,8 @@ impl Metrics {
     /// The metric with the name and exactly these labels, in any order.
     pub fn find(&self, name: &str, labels: Labels<'_>) -> Option<&Metric> {
         self.all.iter().find(|metric| {
-            let has = |&(key, value): &(&str, &str)| {
-                metric.labels.iter().any(|(k, v)| k == key && v == value)
-            };
+            let has =
+                |&(key, value): &(&str, &str)| metric.labels.iter().any(|(k, v)| k == key && v == value);
             metric.name == name && metric.labels.len() == labels.len() && labels.iter().all(has)
         })
     }
@@ -107,7 +106,10 @@ impl Metrics {
     pub fn assert_near(&self, name: &str, labels: Labels<'_>, (expected, tolerance): (f64, f64)) {
         let value = self.value(name, labels);
         let near = (value - expected).abs() <= tolerance;
-        assert!(near, "{name} {labels:?} is {value}, expected {expected} within {tolerance}");
+        assert!(
+            near,
+            "{name} {labels:?} is {value}, expected {expected} within {tolerance}"
+        );
     }
 }
 

@@ -66,7 +66,11 @@ impl<C> Default for CollectorTest<C> {
     fn default() -> Self {
         Self {
             config: "{}".to_owned(),
-            run: RunInfo { device: "cpu".to_owned(), sample_every: 1, ..RunInfo::default() },
+            run: RunInfo {
+                device: "cpu".to_owned(),
+                sample_every: 1,
+                ..RunInfo::default()
+            },
             batch_rows: DEFAULT_MAX_ROWS,
             weight: 1.0,
             lose: 0,
@@ -157,8 +161,14 @@ impl<C: Collector> CollectorTest<C> {
             absent: &self.absent,
             feed: &self.feed,
         };
-        let metrics = drive.run::<C>(Order::Given { batch_rows: self.batch_rows, checkpoints: true })?;
-        let quiet = drive.run::<C>(Order::Given { batch_rows: self.batch_rows, checkpoints: false })?;
+        let metrics = drive.run::<C>(Order::Given {
+            batch_rows: self.batch_rows,
+            checkpoints: true,
+        })?;
+        let quiet = drive.run::<C>(Order::Given {
+            batch_rows: self.batch_rows,
+            checkpoints: false,
+        })?;
         if quiet.all() != metrics.all() {
             let text = "a checkpoint changes the final metrics";
             return Err(Failure::Contract(text.to_owned()));

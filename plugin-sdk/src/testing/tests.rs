@@ -16,7 +16,9 @@ const STEPS: MetricDef = MetricDef::gauge("steps", "1")
     .formula("sum of weights")
     .about("Steps seen.")
     .labels(&["part"]);
-const LOST: MetricDef = MetricDef::counter("lost").formula("sum of lost_before").about("Rows lost.");
+const LOST: MetricDef = MetricDef::counter("lost")
+    .formula("sum of lost_before")
+    .about("Rows lost.");
 const STRAY: MetricDef = MetricDef::counter("stray").formula("-").about("Not declared.");
 const VENDOR: Column<u32> = Column::new("vendor.acme.beat", "pulse");
 
@@ -39,7 +41,12 @@ struct Sample {
 }
 
 impl Collector for Sample {
-    const INFO: Info = Info { id: "sample", version: "1.0.0", about: "Counts.", license: "MIT" };
+    const INFO: Info = Info {
+        id: "sample",
+        version: "1.0.0",
+        about: "Counts.",
+        license: "MIT",
+    };
     const METRICS: &'static [MetricDef] = &[STEPS, LOST];
     type Config = Config;
 
@@ -48,7 +55,9 @@ impl Collector for Sample {
             0 => Sampling::All,
             n => Sampling::EveryNth(n),
         };
-        let steps = Want::kind(step::KIND).optional(step::COLUMNS.tokens).sampling(sampling);
+        let steps = Want::kind(step::KIND)
+            .optional(step::COLUMNS.tokens)
+            .sampling(sampling);
         let mut wants = vec![steps, Want::kind(token::KIND).column(token::COLUMNS.chunk)];
         if config.rule == "vendor" {
             wants.push(Want::kind(VENDOR.kind).column(VENDOR));
@@ -57,7 +66,11 @@ impl Collector for Sample {
     }
 
     fn new(config: Config, _: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
-        let vendor = resolved.kind(VENDOR.kind).ok().map(|kind| kind.column(VENDOR)).transpose()?;
+        let vendor = resolved
+            .kind(VENDOR.kind)
+            .ok()
+            .map(|kind| kind.column(VENDOR))
+            .transpose()?;
         Ok(Self {
             rule: config.rule,
             tokens: resolved.kind(step::KIND)?.optional(step::COLUMNS.tokens),
@@ -81,7 +94,11 @@ impl Collector for Sample {
                 }
             }
             (2, _, Some(vendor)) => {
-                self.sum += batch.get(vendor).iter().map(|&pulse| f64::from(pulse)).sum::<f64>();
+                self.sum += batch
+                    .get(vendor)
+                    .iter()
+                    .map(|&pulse| f64::from(pulse))
+                    .sum::<f64>();
             }
             _ => {}
         }
@@ -119,7 +136,10 @@ impl Collector for Sample {
 fn test(rule: &str) -> CollectorTest<Sample> {
     let mut test = CollectorTest::new().config(&format!(r#"{{"rule":"{rule}"}}"#));
     for tokens in [1, 2, 3, 4] {
-        test.row(&step::Row { tokens, ..Default::default() });
+        test.row(&step::Row {
+            tokens,
+            ..Default::default()
+        });
     }
     test.row(&token::Row::default());
     test
@@ -168,8 +188,14 @@ fn a_fault_of_the_collector_is_handed_on() {
 #[test]
 fn weights_and_losses_reach_the_collector() {
     let mut test = CollectorTest::<Sample>::new();
-    test.row(&step::Row { tokens: 1, ..Default::default() });
-    test.lose(7).weight(8.0).row(&step::Row { tokens: 2, ..Default::default() });
+    test.row(&step::Row {
+        tokens: 1,
+        ..Default::default()
+    });
+    test.lose(7).weight(8.0).row(&step::Row {
+        tokens: 2,
+        ..Default::default()
+    });
     let metrics = test.metrics();
     metrics.assert("steps", &[], 17.0);
     metrics.assert("lost", &[], 7.0);
@@ -184,7 +210,10 @@ fn sampling_keeps_the_first_of_each_n_rows() {
 
 #[test]
 fn an_optional_column_may_be_absent_and_a_required_one_may_not() {
-    test("").without(step::COLUMNS.tokens).metrics().assert("steps", &[], 0.0);
+    test("")
+        .without(step::COLUMNS.tokens)
+        .metrics()
+        .assert("steps", &[], 0.0);
     let refused = test("").without(token::COLUMNS.chunk).run();
     let text = "this host has no column chunk in kind token".to_owned();
     assert_eq!(refused, Err(Failure::Contract(text)));
@@ -215,7 +244,10 @@ fn vendor_kinds_come_as_blocks() {
         level: Level::Off,
         since: Cow::Borrowed("1.0"),
         about: Cow::Borrowed(""),
-        columns: Cow::Owned(vec![column("t_ns", ElementType::U64), column("pulse", ElementType::U32)]),
+        columns: Cow::Owned(vec![
+            column("t_ns", ElementType::U64),
+            column("pulse", ElementType::U32),
+        ]),
     });
     let columns = vec![(1, ColumnBuf::U64(vec![0, 1])), (1, ColumnBuf::U32(vec![60, 70]))];
     let block = Block::from_columns(kind, 2, columns).expect("columns fit the kind");
