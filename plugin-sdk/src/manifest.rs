@@ -58,6 +58,50 @@ pub struct MetricDecl {
     pub labels: Vec<String>,
 }
 
+/// The metrics of some collectors as a Markdown page, in the order of their ids.
+pub fn markdown(manifests: &[Manifest]) -> String {
+    let mut sorted: Vec<&Manifest> = manifests.iter().collect();
+    sorted.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut page = "# Metrics\n\n\
+        What the collectors in this repository report. This page is made from their manifests; do not edit it.\n\n\
+        Formulas are in terms of event columns (`docs/events.md`). A value without one of the labels stands for all \
+        values of that label. What cannot be known is reported as unavailable, with the reason.\n"
+        .to_owned();
+    for manifest in sorted {
+        page += &format!("\n## {}\n\n{}\n", manifest.id, manifest.about);
+        for metric in &manifest.metrics {
+            page += &metric_markdown(metric);
+        }
+    }
+    page
+}
+
+fn metric_markdown(metric: &MetricDecl) -> String {
+    let kind = match metric.kind {
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+        MetricKind::Distribution => "distribution",
+    };
+    let direction = match metric.direction {
+        Direction::Higher => "higher is better",
+        Direction::Lower => "lower is better",
+        Direction::Neither => "neither direction is better",
+    };
+    let unit = if metric.unit == "1" {
+        "no unit".to_owned()
+    } else {
+        format!("unit `{}`", metric.unit)
+    };
+    let labels: Vec<String> = metric.labels.iter().map(|key| format!("`{key}`")).collect();
+    let labels = if labels.is_empty() {
+        "no labels".to_owned()
+    } else {
+        format!("labels {}", labels.join(", "))
+    };
+    let (name, about, formula) = (&metric.name, &metric.about, &metric.formula);
+    format!("\n### {name}\n\n{kind}, {unit}, {direction}, {labels}\n\n{about}\n\n```text\n{formula}\n```\n")
+}
+
 /// Length of the manifest of a collector in bytes.
 pub const fn length(info: &Info, metrics: &[MetricDef]) -> usize {
     write::<0>(info, metrics).length
@@ -209,5 +253,24 @@ mod tests {
         assert_eq!(manifest.metrics[0].direction, Direction::Lower);
         assert_eq!(manifest.metrics[0].labels, ["phase", "layer"]);
         assert_eq!(manifest.metrics[1].kind, MetricKind::Counter);
+    }
+
+    #[test]
+    fn the_page_tells_what_a_manifest_does() {
+        let first: Manifest = serde_json::from_slice(&BYTES).expect("valid JSON");
+        let mut second = first.clone();
+        second.id = "a-probe".to_owned();
+        second.metrics.truncate(1);
+        let page = markdown(&[first, second]);
+        let (a, b) = (page.find("\n## a-probe\n"), page.find("\n## probe\n"));
+        assert!(a.is_some() && a < b, "{page}");
+        assert_eq!(page.matches("\n### a\n").count(), 2);
+        let line = "\ngauge, unit `ms`, lower is better, labels `phase`, `layer`\n";
+        assert!(page.contains(line), "{page}");
+        assert!(page.contains("\n```text\nx / y\n```\n"), "{page}");
+        assert!(
+            page.contains("\ncounter, no unit, neither direction is better, no labels\n"),
+            "{page}"
+        );
     }
 }

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Most metrics that a report may hold unless the user raises the limit; a collector that has more to say leaves detail
+/// out and tells so.
+pub const MAX_METRICS: usize = 4096;
+
 /// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::collector::{Collector, Info};
 use crate::erased;
-use crate::metric::{Metric, MetricDef, MetricKind, Value};
+use crate::metric::{MAX_METRICS, Metric, MetricDef, MetricKind, Value};
 use crate::run_info::RunInfo;
 use crate::subscription::{Sampling, Subscription};
 
 use super::{Failure, Metrics};
 
-/// Most metrics that a report may hold by default.
-const MAX_METRICS: usize = 4096;
 /// Most bytes of a name, a label's key and a label's value.
 const MAX_TEXT: usize = 128;
 /// Most labels of a metric.

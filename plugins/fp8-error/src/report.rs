@@ -1,15 +1,12 @@
 //! From sums to metrics.
 
 use lm_bench_plugin::kinds::phase;
-use lm_bench_plugin::{Labels, MetricDef, Sink, layer_label};
+use lm_bench_plugin::{Labels, MAX_METRICS, MetricDef, Sink, layer_label};
 
 use crate::metrics as m;
 use crate::range::Ranges;
 use crate::totals::{Figure, Totals};
 use crate::{Class, Detail, Fp8Error, Group};
-
-/// The most metrics that a report may hold.
-const MAX_METRICS: usize = 4096;
 
 pub(crate) fn report(collector: &Fp8Error, sink: &mut Sink<'_>) {
     if collector.groups.is_empty() {

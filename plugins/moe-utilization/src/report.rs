@@ -3,7 +3,7 @@
 use std::iter::once;
 
 use lm_bench_plugin::kinds::phase;
-use lm_bench_plugin::{Labels, MetricDef, Sink, layer_label};
+use lm_bench_plugin::{Labels, MAX_METRICS, MetricDef, Sink, layer_label};
 
 use crate::layer::LayerLoad;
 use crate::metrics as m;
@@ -12,9 +12,8 @@ use crate::{Detail, MoeUtilization};
 
 /// Most experts that are listed one by one.
 const MAX_LISTED: usize = 256;
-/// Metrics of one layer and phase, and the most metrics that a report may hold.
+/// Metrics of one layer and phase.
 const PER_LAYER: usize = 16;
-const MAX_METRICS: usize = 4096;
 
 const NO_PROBABILITIES: &str = "no router probabilities were recorded";
 const NO_DROPS: &str = "the engine does not tell dropped assignments";
