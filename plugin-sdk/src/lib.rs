@@ -18,22 +18,25 @@ pub mod erased;
 mod export;
 mod fault;
 pub mod kinds;
+mod layers;
 pub mod manifest;
 pub mod math;
 mod metric;
 mod run_info;
 mod subscription;
+pub mod testing;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub mod wasm;
 
 pub use batch::Batch;
 pub use block::{Block, ColumnBuf, EventRow};
-pub use collector::{Collector, Cx, Host, Info, LogLevel};
+pub use collector::{Collector, Cx, Host, Info, LogLevel, Symbols};
 pub use column::{
     Cell, Col, Column, ColumnData, ColumnDef, Data, ElementType, KindDef, Level, List, Lists, Sym,
 };
 pub use fault::{Fault, FaultCode};
+pub use layers::{PhaseLayers, layer_label};
 pub use metric::{Direction, Labels, Metric, MetricDef, MetricKind, MetricSink, Sink, Value};
 pub use run_info::{ModelInfo, Peak, RunInfo};
 pub use subscription::{

@@ -53,6 +53,9 @@ pub struct MetricDecl {
     pub formula: String,
     /// What it tells.
     pub about: String,
+    /// Keys of its labels.
+    #[serde(default)]
+    pub labels: Vec<String>,
 }
 
 /// Length of the manifest of a collector in bytes.
@@ -116,16 +119,19 @@ impl<const N: usize> Json<N> {
 }
 
 const fn write<const N: usize>(info: &Info, metrics: &[MetricDef]) -> Json<N> {
-    let mut json = Json { buffer: [0; N], length: 0 }
-        .raw("{\"schema\":1,")
-        .field("id", info.id)
-        .field("version", info.version)
-        .field("about", info.about)
-        .field("license", info.license)
-        .field("sdk", SDK_VERSION)
-        .raw("\"requires\":[")
-        .string(COLLECTOR_INTERFACE)
-        .raw("],\"metrics\":[");
+    let mut json = Json {
+        buffer: [0; N],
+        length: 0,
+    }
+    .raw("{\"schema\":1,")
+    .field("id", info.id)
+    .field("version", info.version)
+    .field("about", info.about)
+    .field("license", info.license)
+    .field("sdk", SDK_VERSION)
+    .raw("\"requires\":[")
+    .string(COLLECTOR_INTERFACE)
+    .raw("],\"metrics\":[");
     let mut index = 0;
     while index < metrics.len() {
         if index > 0 {
@@ -148,16 +154,24 @@ const fn write_metric<const N: usize>(json: Json<N>, metric: &MetricDef) -> Json
         Direction::Lower => "lower",
         Direction::Neither => "neither",
     };
-    json.byte(b'{')
+    let mut json = json
+        .byte(b'{')
         .field("name", metric.name)
         .field("unit", metric.unit)
         .field("kind", kind)
         .field("direction", direction)
         .field("formula", metric.formula)
-        .string("about")
-        .byte(b':')
-        .string(metric.about)
-        .byte(b'}')
+        .field("about", metric.about)
+        .raw("\"labels\":[");
+    let mut index = 0;
+    while index < metric.labels.len() {
+        if index > 0 {
+            json = json.byte(b',');
+        }
+        json = json.string(metric.labels[index]);
+        index += 1;
+    }
+    json.raw("]}")
 }
 
 #[cfg(test)]
@@ -171,7 +185,11 @@ mod tests {
         license: "MIT",
     };
     const METRICS: &[MetricDef] = &[
-        MetricDef::gauge("a", "ms").better(Direction::Lower).formula("x / y").about("an \u{e4}"),
+        MetricDef::gauge("a", "ms")
+            .better(Direction::Lower)
+            .formula("x / y")
+            .about("an \u{e4}")
+            .labels(&["phase", "layer"]),
         MetricDef::counter("b"),
     ];
     const BYTES: [u8; length(&INFO, METRICS)] = bytes(&INFO, METRICS);
@@ -180,12 +198,16 @@ mod tests {
     fn the_compile_time_json_reads_back() {
         let manifest: Manifest = serde_json::from_slice(&BYTES).expect("valid JSON");
         assert_eq!(manifest.schema, SCHEMA);
-        assert_eq!((manifest.id.as_str(), manifest.version.as_str()), (INFO.id, INFO.version));
+        assert_eq!(
+            (manifest.id.as_str(), manifest.version.as_str()),
+            (INFO.id, INFO.version)
+        );
         assert_eq!(manifest.about, INFO.about);
         assert_eq!(manifest.requires, [COLLECTOR_INTERFACE]);
         assert_eq!(manifest.metrics.len(), 2);
         assert_eq!(manifest.metrics[0].about, "an \u{e4}");
         assert_eq!(manifest.metrics[0].direction, Direction::Lower);
+        assert_eq!(manifest.metrics[0].labels, ["phase", "layer"]);
         assert_eq!(manifest.metrics[1].kind, MetricKind::Counter);
     }
 }
