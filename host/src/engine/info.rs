@@ -34,6 +34,8 @@ pub struct EngineInfo {
     pub threads: usize,
     /// Kernels chosen, one per kind of operation.
     pub kernels: Vec<String>,
+    /// Where the weights come from: `gguf`, `safetensors` or `dummy`.
+    pub weight_format: String,
     /// Bytes of the weights as they lie in memory.
     pub weight_bytes: u64,
     /// Bytes one token leaves in the KV cache, over all layers.

@@ -90,7 +90,7 @@ pub enum RopeScaling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpertConfig {
     /// Experts per layer.
-    pub experts: usize,
+    pub count: usize,
     /// Experts each token is sent to.
     pub per_token: usize,
     /// Hidden width of one expert.
@@ -212,7 +212,7 @@ const LIMITS: [(&str, usize); 9] = [
 impl ModelConfig {
     /// Checks that the sizes fit together.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let experts = self.experts.map_or(1, |e| e.experts);
+        let experts = self.experts.map_or(1, |e| e.count);
         let sizes = [
             self.layers,
             self.hidden,
@@ -267,10 +267,10 @@ impl ModelConfig {
         };
         check_size("experts per token", e.per_token, 1 << 14)?;
         check_size("expert intermediate", e.intermediate, 1 << 22)?;
-        if e.per_token > e.experts {
+        if e.per_token > e.count {
             return Err(ConfigError::TooManyExpertsPerToken {
                 per_token: e.per_token,
-                experts: e.experts,
+                experts: e.count,
             });
         }
         Ok(())
@@ -293,7 +293,7 @@ impl ModelConfig {
         let bias = if self.qkv_bias { q + 2 * kv } else { 0 };
         let norms = 2 * h + if self.qk_norm { 2 * self.head_dim as u64 } else { 0 };
         let mlp = match self.experts {
-            Some(e) => (e.experts as u64) * (3 * h * e.intermediate as u64 + h),
+            Some(e) => (e.count as u64) * (3 * h * e.intermediate as u64 + h),
             None => 3 * h * self.intermediate as u64,
         };
         let tables = if self.tie_embeddings { 1 } else { 2 };

@@ -52,10 +52,10 @@ fn layer_tensors(c: &ModelConfig) -> Vec<(&'static str, StorageType, Vec<usize>)
     }
     match c.experts {
         Some(e) => t.extend([
-            ("ffn_gate_inp.weight", norm, vec![e.experts, h]),
-            ("ffn_gate_exps.weight", s, vec![e.experts, e.intermediate, h]),
-            ("ffn_up_exps.weight", s, vec![e.experts, e.intermediate, h]),
-            ("ffn_down_exps.weight", s, vec![e.experts, h, e.intermediate]),
+            ("ffn_gate_inp.weight", norm, vec![e.count, h]),
+            ("ffn_gate_exps.weight", s, vec![e.count, e.intermediate, h]),
+            ("ffn_up_exps.weight", s, vec![e.count, e.intermediate, h]),
+            ("ffn_down_exps.weight", s, vec![e.count, h, e.intermediate]),
         ]),
         None => t.extend([
             ("ffn_gate.weight", s, vec![c.intermediate, h]),

@@ -211,13 +211,13 @@ fn experts(keys: &Keys, architecture: Architecture) -> Result<Option<ExpertConfi
     let per_token = || keys.required("num_experts_per_tok");
     match architecture {
         Architecture::Mixtral => Ok(Some(ExpertConfig {
-            experts: keys.required("num_local_experts")?,
+            count: keys.required("num_local_experts")?,
             per_token: per_token()?,
             intermediate: keys.required("intermediate_size")?,
             normalise_gates: true,
         })),
         Architecture::Qwen3Moe => Ok(Some(ExpertConfig {
-            experts: keys.required("num_experts")?,
+            count: keys.required("num_experts")?,
             per_token: per_token()?,
             intermediate: keys.required("moe_intermediate_size")?,
             normalise_gates: keys.bool("norm_topk_prob", false)?,
@@ -365,7 +365,7 @@ mod tests {
         .expect("valid");
         let e = c.experts.expect("experts");
         assert_eq!(
-            (e.experts, e.per_token, e.intermediate, e.normalise_gates),
+            (e.count, e.per_token, e.intermediate, e.normalise_gates),
             (128, 8, 768, true)
         );
         assert!(c.qk_norm);

@@ -36,6 +36,8 @@ pub struct Model {
     pub weights: Weights,
     /// Whether the weights come from the seed.
     pub dummy: bool,
+    /// Where the weights come from: `gguf`, `safetensors` or `dummy`.
+    pub weight_format: &'static str,
     text: TextSource,
 }
 
@@ -138,6 +140,7 @@ impl Model {
             config,
             weights,
             dummy: true,
+            weight_format: "dummy",
         }
     }
 
@@ -170,6 +173,10 @@ fn open_model_directory(path: &Path, format: LoadFormat, seed: u64) -> Result<Mo
         config,
         weights,
         dummy: format == LoadFormat::Dummy,
+        weight_format: match format {
+            LoadFormat::Auto => "safetensors",
+            LoadFormat::Dummy => "dummy",
+        },
         text: text_source(path, path),
     })
 }
@@ -233,6 +240,7 @@ fn open_gguf(path: &Path, format: LoadFormat) -> Result<Model, OpenError> {
         config,
         weights,
         dummy: false,
+        weight_format: "gguf",
         text,
     })
 }

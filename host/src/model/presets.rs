@@ -59,7 +59,7 @@ fn tiny_moe() -> ModelConfig {
     ModelConfig {
         intermediate: 256,
         experts: Some(ExpertConfig {
-            experts: 8,
+            count: 8,
             per_token: 2,
             intermediate: 256,
             normalise_gates: true,
@@ -101,7 +101,7 @@ fn mixtral_8x7b() -> ModelConfig {
         max_context: 32_768,
         storage: StorageType::Bf16,
         experts: Some(ExpertConfig {
-            experts: 8,
+            count: 8,
             per_token: 2,
             intermediate: 14_336,
             normalise_gates: true,
@@ -128,7 +128,7 @@ fn qwen3_30b_a3b() -> ModelConfig {
         bos: Some(151_643),
         storage: StorageType::Bf16,
         experts: Some(ExpertConfig {
-            experts: 128,
+            count: 128,
             per_token: 8,
             intermediate: 768,
             normalise_gates: true,

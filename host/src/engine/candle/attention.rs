@@ -83,20 +83,22 @@ fn attend_head(
 /// Exact work of one call: 4·head_dim operations per query head and visible key (two products of 2·head_dim), and the
 /// bytes of q, k, v and output moved once.
 pub(super) fn account(config: &ModelConfig, places: &[RowPlace]) -> AttentionCall {
-    let (q_width, kv_width) = (config.q_width() as u64, config.kv_width() as u64);
-    let visible: u64 = places.iter().map(|p| p.position as u64 + 1).sum();
-    let mut call = AttentionCall {
+    let visible: usize = places.iter().map(|p| p.position + 1).sum();
+    let by_sequence = places.chunk_by(|a, b| a.sequence == b.sequence);
+    let cached: usize = by_sequence
+        .filter_map(|rows| rows.last())
+        .map(|p| p.position + 1)
+        .sum();
+    let values = 2 * config.q_width() * places.len() + 2 * config.kv_width() * cached;
+    AttentionCall {
+        heads: config.heads as u32,
+        kv_heads: config.kv_heads as u32,
+        head_dim: config.head_dim as u32,
         q_len: places.len() as u64,
-        kv_len: 0,
-        flops: 4 * q_width * visible,
-        bytes: 2 * q_width * places.len() as u64 * 4,
-    };
-    for rows in places.chunk_by(|a, b| a.sequence == b.sequence) {
-        let cached = rows.last().map_or(0, |p| p.position as u64 + 1);
-        call.kv_len += cached;
-        call.bytes += 2 * kv_width * cached * 4;
+        kv_len: cached as u64,
+        flops: 4.0 * config.q_width() as f64 * visible as f64,
+        bytes: (values * size_of::<f32>()) as f64,
     }
-    call
 }
 
 #[cfg(test)]
@@ -111,9 +113,9 @@ mod tests {
         let config = preset("tiny-llama").expect("preset");
         let place = |sequence, position| RowPlace { sequence, position };
         let call = account(&config, &[place(0, 0), place(0, 1), place(0, 2), place(1, 9)]);
-        assert_eq!(call.flops, 16 * 4 * 256);
+        assert_eq!(call.flops, 16.0 * 4.0 * 256.0);
         // Four rows of q and output, 3 + 10 cached keys and values of 64, four bytes each.
-        assert_eq!(call.bytes, (2 * 4 * 256 + 2 * 13 * 64) * 4);
+        assert_eq!(call.bytes, (2.0 * 4.0 * 256.0 + 2.0 * 13.0 * 64.0) * 4.0);
         assert_eq!((call.q_len, call.kv_len), (4, 13));
     }
 }

@@ -1,9 +1,7 @@
 //! Keys and values of all sequences, allocated once and written in place.
 
+use crate::engine::marks::{KV_BLOCK_TOKENS, Occupancy};
 use crate::model::ModelConfig;
-
-/// The cache's account is kept in blocks of this many tokens, like that of engines with paging.
-const BLOCK_TOKENS: usize = 16;
 
 /// Per layer and sequence, keys and values as `[kv_heads, max_tokens, head_dim]`.
 pub(super) struct KvCache {
@@ -26,14 +24,6 @@ pub(super) struct HeadView<'a> {
     pub(super) keys: &'a [f32],
     /// As `keys`.
     pub(super) values: &'a [f32],
-}
-
-/// Cache account in blocks of 16 tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Occupancy {
-    pub(super) blocks_total: u64,
-    pub(super) blocks_used: u64,
-    pub(super) tokens_stored: u64,
 }
 
 impl KvCache {
@@ -111,7 +101,7 @@ impl KvCache {
     }
 
     pub(super) fn occupancy(&self) -> Occupancy {
-        let blocks = |tokens: usize| tokens.div_ceil(BLOCK_TOKENS) as u64;
+        let blocks = |tokens: usize| tokens.div_ceil(KV_BLOCK_TOKENS) as u64;
         Occupancy {
             blocks_total: blocks(self.max_tokens) * self.lengths.len() as u64,
             blocks_used: self.lengths.iter().map(|&l| blocks(l)).sum(),

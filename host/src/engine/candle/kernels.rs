@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::load::Loaded;
-use super::{Fp8Scales, VALUE_BYTES, loaded_bytes, simd};
+use super::{VALUE_BYTES, loaded_bytes, simd};
+use crate::engine::fp8::Fp8Scales;
 use crate::engine::{EngineInfo, Quantization};
 use crate::model::{MemoryNeed, Model, StorageType, TensorInfo};
 
@@ -27,16 +28,21 @@ pub(super) fn memory_of_weights(model: &Model, fp8: bool) -> u64 {
 }
 
 /// The engine's description once a model is loaded.
-pub(super) fn describe(model: &Model, weights: &Loaded, fp8: Option<Fp8Scales>) -> EngineInfo {
+pub(super) fn describe(
+    model: &Model,
+    (weights, threads): (&Loaded, usize),
+    fp8: Option<Fp8Scales>,
+) -> EngineInfo {
     EngineInfo {
         name: "candle".into(),
         version: CANDLE_VERSION.into(),
         device: "cpu".into(),
         dtype: "f32".into(),
-        threads: candle_core::utils::get_num_threads(),
+        threads,
         kernels: kernels(model, fp8.is_some()),
         weight_bytes: loaded_bytes(weights),
         kv_bytes_per_token: MemoryNeed::kv_bytes_per_token(&model.config, VALUE_BYTES),
+        weight_format: model.weight_format.into(),
         dummy_weights: model.dummy,
         model: model.config.clone(),
         quantization: match fp8 {
@@ -47,6 +53,11 @@ pub(super) fn describe(model: &Model, weights: &Loaded, fp8: Option<Fp8Scales>) 
             None => Quantization::None,
         },
     }
+}
+
+/// Whether products of this storage run on candle's own threads.
+pub(super) fn is_candle_block(storage: StorageType) -> bool {
+    !storage.is_float() && !matches!(storage, StorageType::Q4_1 | StorageType::Q8_0)
 }
 
 fn kernels(model: &Model, fp8: bool) -> Vec<String> {

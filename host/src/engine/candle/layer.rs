@@ -61,13 +61,13 @@ impl Layer {
     ) -> Result<(), EngineError> {
         let start = marks.now();
         let mut normed = rms_norm(x, &self.attention_norm, cx.config.rms_eps);
-        marks.op(index, Op::Norm, start);
+        marks.op(Some(index), Op::Norm, start);
 
         let start = marks.now();
         cx.quant
             .apply(&mut normed, cx.config.hidden, (index, "attn_input"), marks);
         let [q, k, v] = self.project(&normed, cx)?;
-        marks.op(index, Op::Qkv, start);
+        marks.op(Some(index), Op::Qkv, start);
 
         let start = marks.now();
         let width = cx.config.kv_width();
@@ -76,7 +76,7 @@ impl Layer {
             cache.write(index, (place.sequence, place.position), k, v);
         }
         let mut attended = attention::attend(cx.config, (cache, index), &q, cx.places);
-        marks.op(index, Op::Attention, start);
+        marks.op(Some(index), Op::Attention, start);
         if marks.wants_attention() {
             marks.attention(index, start, &attention::account(cx.config, cx.places));
         }
@@ -89,11 +89,11 @@ impl Layer {
             marks,
         );
         add(x, &self.o.forward(&attended)?);
-        marks.op(index, Op::OProj, start);
+        marks.op(Some(index), Op::OProj, start);
 
         let start = marks.now();
         let normed = rms_norm(x, &self.mlp_norm, cx.config.rms_eps);
-        marks.op(index, Op::Norm, start);
+        marks.op(Some(index), Op::Norm, start);
         let output = self.mlp.forward((index, normed), cx, marks)?;
         add(x, &output);
         Ok(())
@@ -134,7 +134,7 @@ impl Mlp {
                 let mut error = None;
                 let output = ffn.forward(&normed, cx.quant, (&mut error, marks.wants_quant()))?;
                 cx.quant.report(error.as_ref(), (index, "ffn_down_input"), marks);
-                marks.op(index, Op::Mlp, start);
+                marks.op(Some(index), Op::Mlp, start);
                 Ok(output)
             }
             Self::Experts {
@@ -154,7 +154,7 @@ fn mixture(
 ) -> Result<Vec<f32>, EngineError> {
     let start = marks.now();
     let routing = route(router.forward(&normed)?, config);
-    marks.op(index, Op::Router, start);
+    marks.op(Some(index), Op::Router, start);
     marks.route(
         index,
         &Routed {
@@ -181,7 +181,7 @@ fn mixture(
         scatter_add(&mut output, hidden, (&rows, &tokens));
     }
     cx.quant.report(error.as_ref(), (index, "ffn_down_input"), marks);
-    marks.op(index, Op::Experts, start);
+    marks.op(Some(index), Op::Experts, start);
     Ok(output)
 }
 

@@ -2,9 +2,8 @@
 
 use super::layer::{FeedForward, Layer, Mlp};
 use super::linear::{Linear, to_f32};
-use super::quant::Fp8Scales;
 use crate::engine::EngineError;
-use crate::engine::fp8::{ChannelAxis, Matrix, QuantError, quantize_measured};
+use crate::engine::fp8::{ChannelAxis, Fp8Scales, Matrix, QuantError, quantize_measured};
 use crate::model::{ExpertConfig, Model, ModelConfig, TensorInfo, WeightError};
 
 /// What quantising one weight did.
@@ -162,10 +161,10 @@ impl Loader<'_> {
 
     fn experts(&mut self, index: usize, config: ExpertConfig) -> Result<Mlp, EngineError> {
         let (h, wide) = (self.config().hidden, config.intermediate);
-        let router = self.plain(&format!("blk.{index}.ffn_gate_inp.weight"), (config.experts, h))?;
-        let mut experts = Vec::with_capacity(config.experts);
-        for expert in 0..config.experts {
-            let place = (index, expert, config.experts);
+        let router = self.plain(&format!("blk.{index}.ffn_gate_inp.weight"), (config.count, h))?;
+        let mut experts = Vec::with_capacity(config.count);
+        for expert in 0..config.count {
+            let place = (index, expert, config.count);
             experts.push(FeedForward {
                 gate: self.expert(place, "ffn_gate", (wide, h))?,
                 up: self.expert(place, "ffn_up", (wide, h))?,

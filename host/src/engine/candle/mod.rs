@@ -12,23 +12,30 @@ mod layer;
 mod linear;
 mod load;
 mod moe;
+mod peaks;
 mod quant;
 mod rope;
 mod rows;
 mod simd;
 #[cfg(test)]
 mod tests;
+mod threads;
+
+use std::sync::Arc;
 
 use attention::RowPlace;
 use cache::KvCache;
 use layer::{Layer, StepContext};
+use lm_bench_plugin::Peak;
 use load::Loaded;
 use quant::ActivationQuant;
-pub use quant::Fp8Scales;
+use rayon::ThreadPool;
 use rope::Rope;
 
-use super::marks::{Marks, Op, Phase, QuantSubject, Recorder, StepSummary};
+use super::fp8::Fp8Scales;
+use super::marks::{Marks, Op, Phase, QuantSubject, StepSize};
 use super::{Engine, EngineError, EngineInfo};
+use crate::events::Recorder;
 use crate::model::{MemoryNeed, Model, available_memory};
 
 /// Bytes of one value in cache and activations.
@@ -41,6 +48,8 @@ pub struct LoadOptions {
     pub fp8: Option<Fp8Scales>,
     /// Sequences and tokens per sequence that the run will ask for; memory is checked for them before loading.
     pub run: (usize, usize),
+    /// Threads to compute with; `None` for one per physical core.
+    pub threads: Option<usize>,
 }
 
 /// Inference on the CPU through candle.
@@ -53,6 +62,7 @@ pub struct CandleEngine {
     cache: Option<KvCache>,
     logits: Vec<f32>,
     step: u64,
+    threads: Arc<ThreadPool>,
 }
 
 impl CandleEngine {
@@ -64,8 +74,9 @@ impl CandleEngine {
         if let Some(available) = available_memory() {
             need.check(available)?;
         }
+        let threads = threads::pool(options.threads, model)?;
         let weights = load::load(model, options.fp8)?;
-        let info = kernels::describe(model, &weights, options.fp8);
+        let info = kernels::describe(model, (&weights, threads.current_num_threads()), options.fp8);
         Ok(Self {
             rope: Rope::new(&model.config, weights.rope_divisors.as_deref()),
             quant: ActivationQuant(options.fp8.map(|s| s.activations)),
@@ -75,6 +86,7 @@ impl CandleEngine {
             cache: None,
             logits: Vec::new(),
             step: 0,
+            threads,
         })
     }
 
@@ -104,14 +116,13 @@ impl CandleEngine {
         };
         let start = marks.now();
         let mut x = self.weights.embedding.rows(tokens)?;
-        marks.op(0, Op::Embed, start);
+        marks.op(None, Op::Embed, start);
         for (index, layer) in self.weights.layers.iter().enumerate() {
             layer.forward((index, &mut x), cache, &cx, marks)?;
         }
         for rows in places.chunk_by(|a, b| a.sequence == b.sequence) {
             cache.advance(rows[0].sequence, rows.len());
         }
-        let last = config.layers;
         let start = marks.now();
         let ends: Vec<f32> = ends
             .iter()
@@ -119,68 +130,41 @@ impl CandleEngine {
             .copied()
             .collect();
         let normed = rows::rms_norm(&ends, &self.weights.norm, config.rms_eps);
-        marks.op(last, Op::Norm, start);
+        marks.op(None, Op::Norm, start);
 
         let start = marks.now();
         let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
         self.logits = head.forward(&normed)?;
-        marks.op(last, Op::LmHead, start);
+        marks.op(None, Op::LmHead, start);
 
         let start = marks.now();
         let next = self.logits.chunks_exact(config.vocab);
         let next = next.map(|logits| rows::argmax(logits) as u32).collect();
-        marks.op(last, Op::Sample, start);
+        marks.op(None, Op::Sample, start);
         Ok(next)
     }
 
-    /// One step: forward pass with its marks before and after.
+    /// One step: a forward pass on the engine's threads, with its marks before and after.
     fn run_step(
         &mut self,
         (phase, rec): (Phase, &mut Recorder),
         tokens: &[u32],
         (places, ends): (&[RowPlace], &[usize]),
     ) -> Result<Vec<u32>, EngineError> {
-        let step = self.step;
+        let mut marks = Marks::begin(rec, self.step, phase);
         self.step += 1;
-        let mut marks = Marks::new(rec, step, phase);
-        self.report_weights(&mut marks);
         let start = marks.now();
-        let next = self.forward(tokens, places, ends, &mut marks)?;
+        let threads = Arc::clone(&self.threads);
+        let next = threads.install(|| self.forward(tokens, places, ends, &mut marks))?;
         let occupancy = self.cache()?.occupancy();
-        marks.step(
-            start,
-            &StepSummary {
-                batch: ends.len() as u64,
-                tokens: tokens.len() as u64,
-                context_tokens: occupancy.tokens_stored,
-            },
-        );
-        marks.kv_cache(
-            occupancy.blocks_total,
-            occupancy.blocks_used,
-            occupancy.tokens_stored,
-        );
-        Ok(next)
-    }
-
-    /// Hands over what quantising the weights did, once, with the first step that is sampled.
-    fn report_weights(&mut self, marks: &mut Marks<'_>) {
-        let Some(scales) = self.fp8 else {
-            return;
+        let size = StepSize {
+            batch: ends.len(),
+            tokens: tokens.len(),
+            context_tokens: occupancy.tokens_stored,
         };
-        if !marks.wants_quant() {
-            return;
-        }
-        for entry in self.weights.weight_errors.drain(..) {
-            marks.weight_quant(
-                entry.layer,
-                &QuantSubject {
-                    tensor: entry.tensor,
-                    granularity: scales.weights,
-                    error: &entry.error,
-                },
-            );
-        }
+        marks.step(start, &size);
+        marks.kv_cache(occupancy);
+        Ok(next)
     }
 
     fn check_tokens(&self, sequence: usize, tokens: &[u32]) -> Result<(), EngineError> {
@@ -306,6 +290,29 @@ impl Engine for CandleEngine {
         let places: Vec<RowPlace> = (0..tokens.len()).map(place).collect();
         let ends: Vec<usize> = (0..tokens.len()).collect();
         self.run_step((Phase::Decode, rec), tokens, (&places, &ends))
+    }
+
+    fn record_load(&mut self, rec: &mut Recorder) {
+        let Some(scales) = self.fp8 else {
+            return;
+        };
+        let mut marks = Marks::of_load(rec);
+        if !marks.wants_quant() {
+            return;
+        }
+        for entry in &self.weights.weight_errors {
+            let subject = QuantSubject {
+                tensor: entry.tensor,
+                granularity: scales.weights,
+                error: &entry.error,
+            };
+            marks.quant(entry.layer, &subject);
+        }
+    }
+
+    fn measure_peaks(&self) -> Vec<Peak> {
+        // Without a peak there is no utilisation; the run itself does not suffer.
+        self.threads.install(peaks::measure).unwrap_or_default()
     }
 
     fn logits(&self) -> Option<&[f32]> {

@@ -11,30 +11,31 @@ pub(super) struct Routing {
     /// Weights of the chosen experts, as `experts`.
     pub(super) gates: Vec<f32>,
     /// Tokens sent to each expert.
-    pub(super) counts: Vec<u64>,
+    pub(super) counts: Vec<u32>,
     /// Router probability of each expert, summed over tokens.
-    pub(super) prob_sum: Vec<f64>,
+    pub(super) prob_sum: Vec<f32>,
 }
 
 /// Softmax over all experts, then the `per_token` most probable (of equals the first), divided by their sum where the
 /// model says so. Mixtral's softmax over the chosen logits is the same as this with the division.
 pub(super) fn route(mut logits: Vec<f32>, config: &ExpertConfig) -> Routing {
-    let tokens = logits.len() / config.experts;
+    let tokens = logits.len() / config.count;
     let mut routing = Routing {
         per_token: config.per_token,
         experts: Vec::with_capacity(tokens * config.per_token),
         gates: Vec::with_capacity(tokens * config.per_token),
-        counts: vec![0; config.experts],
-        prob_sum: vec![0.0; config.experts],
+        counts: vec![0; config.count],
+        prob_sum: Vec::new(),
     };
-    let mut order: Vec<u32> = Vec::with_capacity(config.experts);
-    for probabilities in logits.chunks_exact_mut(config.experts) {
+    let mut sums = vec![0.0f64; config.count];
+    let mut order: Vec<u32> = Vec::with_capacity(config.count);
+    for probabilities in logits.chunks_exact_mut(config.count) {
         softmax(probabilities);
-        for (sum, &p) in routing.prob_sum.iter_mut().zip(probabilities.iter()) {
+        for (sum, &p) in sums.iter_mut().zip(probabilities.iter()) {
             *sum += f64::from(p);
         }
         order.clear();
-        order.extend(0..config.experts as u32);
+        order.extend(0..config.count as u32);
         // A stable sort keeps the lower number first among equals.
         order.sort_by(|&a, &b| probabilities[b as usize].total_cmp(&probabilities[a as usize]));
         let chosen = &order[..config.per_token];
@@ -46,6 +47,7 @@ pub(super) fn route(mut logits: Vec<f32>, config: &ExpertConfig) -> Routing {
             routing.gates.push(probabilities[e as usize] / divisor);
         }
     }
+    routing.prob_sum = sums.iter().map(|&sum| sum as f32).collect();
     routing
 }
 
@@ -83,7 +85,7 @@ mod tests {
     use super::*;
 
     const CONFIG: ExpertConfig = ExpertConfig {
-        experts: 4,
+        count: 4,
         per_token: 2,
         intermediate: 1,
         normalise_gates: true,

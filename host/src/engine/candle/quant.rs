@@ -3,25 +3,6 @@
 use crate::engine::fp8::{ChannelAxis, Granularity, Matrix, QuantError, quantize, quantize_measured};
 use crate::engine::marks::{Marks, QuantSubject};
 
-/// How the groups of weights and activations are cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fp8Scales {
-    /// Values of a weight that share a scale.
-    pub weights: Granularity,
-    /// Values of an activation that share a scale.
-    pub activations: Granularity,
-}
-
-impl Default for Fp8Scales {
-    /// One scale per output channel and per token.
-    fn default() -> Self {
-        Self {
-            weights: Granularity::Row,
-            activations: Granularity::Row,
-        }
-    }
-}
-
 /// Quantises activations, or leaves them alone.
 pub(super) struct ActivationQuant(pub(super) Option<Granularity>);
 

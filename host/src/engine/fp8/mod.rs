@@ -9,4 +9,4 @@ mod quantize;
 
 pub use e4m3::{MAX, decode, encode};
 pub use error::{ChannelAxis, QuantError};
-pub use quantize::{Granularity, Matrix, quantize, quantize_measured};
+pub use quantize::{Fp8Scales, Granularity, Matrix, quantize, quantize_measured};

@@ -50,6 +50,25 @@ impl Granularity {
     }
 }
 
+/// How the groups of weights and activations are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fp8Scales {
+    /// Values of a weight that share a scale.
+    pub weights: Granularity,
+    /// Values of an activation that share a scale.
+    pub activations: Granularity,
+}
+
+impl Default for Fp8Scales {
+    /// One scale per output channel and per token.
+    fn default() -> Self {
+        Self {
+            weights: Granularity::Row,
+            activations: Granularity::Row,
+        }
+    }
+}
+
 /// A row-major matrix of f32 that is changed in place.
 #[derive(Debug)]
 pub struct Matrix<'a> {

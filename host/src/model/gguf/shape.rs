@@ -200,7 +200,7 @@ fn experts(keys: &Keys<'_>, feed_forward: Option<usize>) -> Result<Option<Expert
     }
     let intermediate = keys.size("expert_feed_forward_length")?.or(feed_forward);
     Ok(Some(ExpertConfig {
-        experts: count,
+        count,
         per_token: keys.required("expert_used_count")?,
         intermediate: intermediate
             .ok_or_else(|| GgufConfigError::Missing(keys.key("feed_forward_length")))?,

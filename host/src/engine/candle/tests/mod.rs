@@ -4,7 +4,8 @@ mod against_reference;
 mod reference;
 mod steps;
 
-use super::{CandleEngine, Fp8Scales, LoadOptions};
+use super::{CandleEngine, LoadOptions};
+use crate::engine::fp8::Fp8Scales;
 use crate::model::{Architecture, ExpertConfig, Model, ModelConfig, preset};
 
 /// A shape small enough for plain loops.
@@ -12,7 +13,7 @@ fn small(architecture: Architecture) -> ModelConfig {
     let base = preset("tiny-llama").expect("preset");
     let experts = |normalise_gates| {
         Some(ExpertConfig {
-            experts: 6,
+            count: 6,
             per_token: 2,
             intermediate: 40,
             normalise_gates,
@@ -42,7 +43,15 @@ fn small(architecture: Architecture) -> ModelConfig {
 
 fn engine(config: ModelConfig, fp8: Option<Fp8Scales>) -> CandleEngine {
     let model = Model::dummy(config, 11);
-    CandleEngine::load(&model, LoadOptions { fp8, run: (2, 64) }).expect("small models load")
+    CandleEngine::load(
+        &model,
+        LoadOptions {
+            fp8,
+            run: (2, 64),
+            threads: Some(2),
+        },
+    )
+    .expect("small models load")
 }
 
 fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {

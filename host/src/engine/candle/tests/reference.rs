@@ -129,8 +129,8 @@ impl Reference {
             return self.swiglu(&normed, &names, (c.intermediate, 0));
         };
         let router = format!("blk.{layer}.ffn_gate_inp.weight");
-        let logits = self.times(&normed, &router, (e.experts, 0));
-        let mut order: Vec<usize> = (0..e.experts).collect();
+        let logits = self.times(&normed, &router, (e.count, 0));
+        let mut order: Vec<usize> = (0..e.count).collect();
         order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
         order.truncate(e.per_token);
         // Mixtral takes the softmax of the chosen logits, Qwen3 that of all.
