@@ -1,5 +1,7 @@
 //! The one shape of a loaded plugin, whatever its door.
 
+use std::sync::Arc;
+
 use lm_bench_plugin::{Batch, Host, LogLevel, Resolved, Subscription};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,14 +47,25 @@ impl std::fmt::Display for Door {
 pub struct HostSide {
     /// The plugin's log.
     pub log: LogBook,
-    /// The run's symbols; none before the first batch.
-    pub symbols: Option<SymbolTable>,
+    /// Texts of the symbols that were known when the last batch came, by id. Symbols are only ever added.
+    symbols: Vec<Arc<str>>,
 }
 
 impl HostSide {
     /// A host that knows no symbol yet.
     pub fn new(log: LogBook) -> Self {
-        Self { log, symbols: None }
+        Self { log, symbols: Vec::new() }
+    }
+
+    /// Learns the symbols that are new since the last batch.
+    pub fn learn(&mut self, table: &SymbolTable) {
+        let known = self.symbols.len() as u32;
+        self.symbols.extend((known..).map_while(|id| table.text(id)));
+    }
+
+    /// The text of a symbol.
+    pub fn symbol_text(&self, id: u32) -> Option<&str> {
+        self.symbols.get(id as usize).map(AsRef::as_ref)
     }
 }
 
@@ -62,7 +75,7 @@ impl Host for HostSide {
     }
 
     fn symbol(&mut self, id: u32) -> Option<String> {
-        self.symbols.as_ref()?.text(id).map(|text| text.to_string())
+        self.symbol_text(id).map(str::to_owned)
     }
 }
 
