@@ -78,7 +78,9 @@ macro_rules! __export_wasm {
         #[used]
         static MANIFEST: [u8; $length] = $bytes;
 
-        $crate::wasm::__export_component!($crate::wasm::Component<$collector> with_types_in $crate::wasm);
+        // The generated macro takes a name, not a path.
+        type Component = $crate::wasm::Component<$collector>;
+        $crate::wasm::__export_component!(Component with_types_in $crate::wasm);
     };
 }
 
