@@ -1,0 +1,268 @@
+//! Flags. Each flag that belongs to the plan has the plan's name for it, so that flags, plan file and record
+//! speak of the same thing.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::plan::{Collect, Instrument, LoadFormat, OutputFormat, PluginConfig, PromptSource};
+
+/// Flags of `run`.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct RunArgs {
+    /// Plan file (TOML) that flags are laid over
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub plan: Option<PathBuf>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub workload: WorkloadArgs,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub measurement: MeasurementArgs,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub plugins: PluginArgs,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What runs.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "What runs")]
+pub struct WorkloadArgs {
+    /// Preset, GGUF file, or directory with config.json and safetensors [default: tiny-moe, the demo]
+    #[arg(long, value_name = "NAME|PATH")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+
+    /// How weights are obtained [default: auto]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_format: Option<LoadFormat>,
+
+    /// Device that computes [default: auto]
+    #[arg(long, value_name = "auto|cpu")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+
+    /// Quantisation that the engine applies: none, fp8 [default: fp8 for the demo, else none]
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantize: Option<String>,
+
+    /// Sequences per batch [default: 1]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_size: Option<u32>,
+
+    /// Prompt tokens per sequence [default: 128]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq_len: Option<u32>,
+
+    /// Output tokens per sequence [default: 32]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_len: Option<u32>,
+
+    /// Measured iterations, each one prefill and its decode steps [default: 5]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub num_iters: Option<u32>,
+
+    /// Iterations before the measured ones, reported apart [default: 1]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_iters: Option<u32>,
+
+    /// Seed of dummy weights and prompts [default: 0]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+
+    /// Threads of the CPU engine [default: one per physical core]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+
+    /// Where prompts come from [default: auto]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_source: Option<PromptSource>,
+}
+
+/// What is measured.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "What is measured")]
+pub struct MeasurementArgs {
+    /// Level of instrumentation; collectors raise it for what they subscribe to [default: steps]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instrument: Option<Instrument>,
+
+    /// Instrument one step in N at the levels ops and kernels [default: 8]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_every: Option<u32>,
+
+    /// When collectors see the events [default: after]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collect: Option<Collect>,
+
+    /// Write the events to NAME.lmrec for `replay`
+    #[arg(long, value_name = "NAME.lmrec")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
+}
+
+/// Which plugins run.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "Plugins")]
+pub struct PluginArgs {
+    /// Run a plugin: an id or a path; may be given several times
+    #[arg(long, value_name = "ID|PATH")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plugin: Vec<String>,
+
+    /// Configure a plugin; VALUE is JSON, or text where it is not; may be given several times
+    #[arg(long, value_name = "ID.KEY=VALUE", value_parser = config_entry)]
+    #[serde(skip)]
+    pub plugin_config: Vec<ConfigEntry>,
+
+    /// Leave out the built-in collectors that run by default
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_default_plugins: bool,
+
+    /// Look for plugins in this folder first; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plugin_dir: Vec<PathBuf>,
+
+    /// Permit native plugins (.so): they can do whatever you can
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_native: bool,
+}
+
+/// What is printed and written.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "Result")]
+pub struct OutputArgs {
+    /// Shape of the result on stdout [default: table]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_format: Option<OutputFormat>,
+
+    /// Percentiles reported for distributions [default: 50,90,95,99]
+    #[arg(long, value_name = "P,P", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metric_percentiles: Vec<f64>,
+
+    /// Write the record (JSON) to this file too
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub save_result: Option<PathBuf>,
+}
+
+/// One `--plugin-config`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigEntry {
+    id: String,
+    key: String,
+    value: Value,
+}
+
+fn config_entry(text: &str) -> Result<ConfigEntry, String> {
+    let parts = text.split_once('=').and_then(|(path, value)| Some((path.split_once('.')?, value)));
+    match parts {
+        Some(((id, key), value)) if !id.is_empty() && !key.is_empty() => Ok(ConfigEntry {
+            id: id.to_owned(),
+            key: key.to_owned(),
+            value: serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned())),
+        }),
+        _ => Err("expected ID.KEY=VALUE, such as fp8-error.detail=layer".to_owned()),
+    }
+}
+
+impl PluginArgs {
+    /// Configuration by plugin id; of two values for a key the later one counts.
+    pub fn config(&self) -> PluginConfig {
+        let mut config = PluginConfig::new();
+        for entry in &self.plugin_config {
+            let keys: &mut Map<_, _> = config.entry(entry.id.clone()).or_default();
+            keys.insert(entry.key.clone(), entry.value.clone());
+        }
+        config
+    }
+}
+
+impl RunArgs {
+    /// The flags that were given, by the plan's names.
+    ///
+    /// # Errors
+    /// When a value has no TOML form (`null`, integers above 2^63).
+    pub fn overlay(&self) -> Result<toml::Table, toml::ser::Error> {
+        let mut table = toml::Table::try_from(self)?;
+        if !self.plugins.plugin_config.is_empty() {
+            table.insert("plugin_config".to_owned(), toml::Value::try_from(self.plugins.config())?);
+        }
+        Ok(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    fn parse(flags: &[&str]) -> RunArgs {
+        let line = std::iter::once("run").chain(flags.iter().copied());
+        <Flags as clap::Parser>::try_parse_from(line).expect("valid flags").run
+    }
+
+    #[test]
+    fn each_flag_reaches_the_plan() {
+        let args = parse(&[
+            "--model=m", "--load-format=dummy", "--device=cpu", "--quantize=fp8", "--batch-size=2",
+            "--seq-len=3", "--output-len=4", "--num-iters=5", "--warmup-iters=6", "--seed=7", "--threads=8",
+            "--prompt-source=random", "--instrument=ops", "--sample-every=9", "--collect=live", "--record=r.lmrec",
+            "--plugin=p", "--plugin-config=p.k=[1]", "--no-default-plugins", "--plugin-dir=d", "--allow-native",
+            "--output-format=json", "--metric-percentiles=50,99.9", "--save-result=s.json",
+        ]);
+        let overlay = args.overlay().expect("TOML");
+        let plan = plan::resolve(toml::Table::new(), overlay.clone()).expect("a valid plan");
+        let defaults = toml::Table::try_from(plan::RunPlan::default()).expect("TOML");
+        let plan = toml::Table::try_from(plan).expect("TOML");
+        for (key, value) in &plan {
+            assert_ne!(Some(value), defaults.get(key), "no flag sets {key}");
+        }
+        for key in overlay.keys() {
+            assert!(plan.contains_key(key), "flag {key} sets nothing");
+        }
+    }
+
+    #[test]
+    fn config_values_are_json_or_text() {
+        let entry = |text| config_entry(text).map(|entry| entry.value);
+        assert_eq!(entry("a.k=3"), Ok(Value::from(3)));
+        assert_eq!(entry("a.k=per row"), Ok(Value::from("per row")));
+        assert_eq!(entry("a.k=x=y"), Ok(Value::from("x=y")));
+        assert!(entry("a=3").is_err() && entry(".k=3").is_err() && entry("a.k").is_err());
+    }
+}

@@ -1,0 +1,24 @@
+//! Results go to stdout, everything else to stderr.
+
+use std::io::{ErrorKind, Write};
+
+use super::exit::Failure;
+
+/// Writes a result. A reader that closed the pipe (`| head`) is no error.
+///
+/// # Errors
+/// When stdout cannot be written, such as on a full disk.
+pub fn result(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write the result to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line for the person at the terminal. That it cannot be written changes nothing.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

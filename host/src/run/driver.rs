@@ -1,0 +1,151 @@
+//! The loop of an offline run: warm-up, then measured iterations of one prefill and its decode steps.
+
+use std::ops::Range;
+
+use lm_bench_plugin::kinds::memory;
+
+use super::requests::Requests;
+use super::{Progress, RunError, Stop};
+use crate::engine::Engine;
+use crate::events::Recorder;
+use crate::probe::process;
+use crate::report::Iteration;
+use crate::workload::Prompts;
+
+/// Sizes of the loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loop {
+    pub(super) batch: usize,
+    pub(super) prompt_tokens: usize,
+    pub(super) output_tokens: u32,
+    pub(super) warmup: u32,
+    pub(super) iterations: u32,
+}
+
+/// What some iterations did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Done {
+    /// Iterations that ended.
+    pub(super) iterations: Vec<Iteration>,
+    /// Requests that were started.
+    pub(super) requests: u64,
+    /// Wall time from the first to the last event.
+    pub(super) wall_ns: u64,
+    /// Tokens that the first sequence of the last iteration generated.
+    pub(super) sample: Vec<u32>,
+    /// Steps whose logits held a value that is not finite.
+    pub(super) nonfinite_steps: u64,
+    pub(super) interrupted: bool,
+}
+
+/// Drives an engine.
+pub(super) struct Driver<'a> {
+    pub(super) engine: &'a mut dyn Engine,
+    pub(super) recorder: Recorder,
+    pub(super) prompts: Prompts<'a>,
+    pub(super) shape: Loop,
+    pub(super) stop: &'a Stop,
+    pub(super) progress: &'a mut dyn Progress,
+}
+
+impl Driver<'_> {
+    /// Runs the warm-up iterations, whose events are not recorded.
+    pub(super) fn warm_up(&mut self) -> Result<Done, RunError> {
+        self.recorder.set_enabled(false);
+        let done = self.iterations(0..self.shape.warmup)?;
+        self.recorder.set_enabled(true);
+        Ok(done)
+    }
+
+    /// Runs the measured iterations. Their prompts are not those of the warm-up.
+    pub(super) fn measure(&mut self) -> Result<Done, RunError> {
+        self.iterations(self.shape.warmup..self.shape.warmup + self.shape.iterations)
+    }
+
+    fn iterations(&mut self, numbers: Range<u32>) -> Result<Done, RunError> {
+        let steps = |iterations: u32| u64::from(iterations) * u64::from(self.shape.output_tokens);
+        let (first, all) = (numbers.start, steps(numbers.end - numbers.start));
+        // The loop itself must not allocate between two time stamps.
+        let mut done =
+            Done { iterations: Vec::with_capacity(self.shape.iterations.min(1 << 20) as usize), ..Done::default() };
+        done.sample.reserve(self.shape.output_tokens as usize);
+        let start = self.recorder.now_ns();
+        for number in numbers {
+            self.progress.steps(steps(number - first), all);
+            match self.iteration(u64::from(number), &mut done)? {
+                Some(iteration) => done.iterations.push(iteration),
+                None => {
+                    done.interrupted = true;
+                    break;
+                }
+            }
+        }
+        self.recorder.flush();
+        done.wall_ns = self.recorder.now_ns() - start;
+        Ok(done)
+    }
+
+    /// One batch from prompt to last token; `None` when the user ended the run inside it.
+    fn iteration(&mut self, number: u64, done: &mut Done) -> Result<Option<Iteration>, RunError> {
+        if self.stop.requested() {
+            return Ok(None);
+        }
+        let prompts = self.prompts.batch(number, self.shape.batch)?;
+        let requests = Requests::new(number * self.shape.batch as u64, &prompts);
+        self.engine.begin(self.shape.batch, self.shape.prompt_tokens + self.shape.output_tokens as usize)?;
+        done.requests += self.shape.batch as u64;
+        done.sample.clear();
+
+        let start = self.recorder.now_ns();
+        requests.sent(&mut self.recorder, start);
+        let mut tokens = self.engine.prefill(&prompts, &mut self.recorder)?;
+        let mut last = self.recorder.now_ns();
+        let prefill_ns = last - start;
+        requests.first_token(&mut self.recorder, last);
+        self.after_step(&tokens, done);
+
+        let mut decode_ns = 0;
+        for index in 1..self.shape.output_tokens {
+            if self.stop.requested() {
+                requests.cancelled(&mut self.recorder, last, index);
+                return Ok(None);
+            }
+            let before = self.recorder.now_ns();
+            tokens = self.engine.decode(&tokens, &mut self.recorder)?;
+            last = self.recorder.now_ns();
+            decode_ns += last - before;
+            requests.token(&mut self.recorder, last, index);
+            self.after_step(&tokens, done);
+        }
+        requests.finished(&mut self.recorder, last, self.shape.output_tokens);
+        self.sample_memory();
+        Ok(Some(Iteration {
+            prefill_ns,
+            decode_ns,
+            decode_steps: u64::from(self.shape.output_tokens - 1),
+            prompt_tokens: prompts.iter().map(|prompt| prompt.len() as u64).sum(),
+            output_tokens: self.shape.batch as u64 * u64::from(self.shape.output_tokens),
+        }))
+    }
+
+    fn after_step(&mut self, tokens: &[u32], done: &mut Done) {
+        done.sample.extend(tokens.first());
+        if self.engine.logits().is_some_and(|logits| !logits.iter().all(|value| value.is_finite())) {
+            done.nonfinite_steps += 1;
+        }
+    }
+
+    /// Reads the process's memory between iterations: the kernel walks all mappings for it.
+    fn sample_memory(&mut self) {
+        if !self.recorder.wants(memory::INDEX) {
+            return;
+        }
+        let usage = process::memory();
+        self.recorder.record(&memory::Row {
+            t_ns: self.recorder.now_ns(),
+            rss: usage.rss.unwrap_or(0),
+            pss: usage.pss.unwrap_or(0),
+            ..memory::Row::default()
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! Why a run ends without a result.
+
+use crate::engine::EngineError;
+use crate::events::{CollectionError, RecordingError};
+use crate::model::{OpenError, TokenizerError};
+use crate::plugin::PluginError;
+use crate::workload::PromptError;
+
+/// Why a run ends without a result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The model cannot be opened.
+    #[error(transparent)]
+    Model(#[from] OpenError),
+    /// The model's tokenizer cannot be used.
+    #[error("{0}; use --prompt-source random")]
+    Tokenizer(#[from] TokenizerError),
+    /// The engine cannot do what the plan asks for.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The engine cannot load the model.
+    #[error(transparent)]
+    Load(EngineError),
+    /// The engine failed while it ran.
+    #[error("the engine failed: {0}")]
+    Engine(#[from] EngineError),
+    /// No prompt could be made.
+    #[error(transparent)]
+    Prompts(#[from] PromptError),
+    /// A plugin cannot be used as the plan asks.
+    #[error(transparent)]
+    Plugin(#[from] PluginError),
+    /// A file that the run should write or read.
+    #[error("{what} {}: {source}", path.display())]
+    File {
+        /// What cannot be done.
+        what: &'static str,
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A recording cannot be read or written.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The events could not be collected.
+    #[error(transparent)]
+    Collection(#[from] CollectionError),
+}
+
+impl RunError {
+    /// Whether the user's input is at fault, rather than the run.
+    pub fn is_unusable_input(&self) -> bool {
+        !matches!(self, Self::Engine(_) | Self::Collection(_))
+    }
+}

@@ -1,0 +1,57 @@
+//! Drivers: what joins engine, events, collectors and report into a run.
+
+mod collecting;
+mod driver;
+mod engine;
+mod error;
+mod facts;
+mod offline;
+mod record;
+mod replay;
+mod requests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use error::RunError;
+pub use offline::offline;
+pub use replay::{ReplayPlan, replay};
+
+use crate::report::RunRecord;
+
+/// Shows the user how far a run is.
+pub trait Progress {
+    /// A new part of the run begins.
+    fn stage(&mut self, text: &str);
+    /// `done` of `all` steps are finished.
+    fn steps(&mut self, done: u64, all: u64);
+    /// Nothing more will be shown.
+    fn done(&mut self);
+}
+
+/// Tells a run to end early; what was measured until then is still reported.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks the run to end.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run should end.
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a run leaves.
+#[derive(Debug)]
+pub struct Finished {
+    /// The record, also when the run was interrupted.
+    pub record: RunRecord,
+    /// Whether a plugin was quarantined.
+    pub quarantined: bool,
+    /// Whether the user ended the run early.
+    pub interrupted: bool,
+}

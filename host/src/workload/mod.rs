@@ -1,0 +1,6 @@
+//! What the engine is asked to do: prompts, seeded and pure.
+
+mod prompts;
+mod text;
+
+pub use prompts::{PromptError, Prompts, TextEncoder, TokenSource};
