@@ -271,6 +271,7 @@ mod tests {
             direction: Direction::Lower,
             formula: "a / b".to_owned(),
             about: String::new(),
+            labels: Vec::new(),
         }
     }
 
