@@ -35,6 +35,8 @@ const FEATURES: &[&str] = &[
 /// What the machine is; `None` where the kernel does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Machine {
+    /// Operating system, such as `Debian GNU/Linux 12 (bookworm)`.
+    pub os: Option<String>,
     /// Kernel name and release, such as `Linux 6.8.0`.
     pub kernel: Option<String>,
     /// Architecture that this program is built for.
@@ -79,6 +81,7 @@ impl Machine {
         let (cpuinfo, meminfo) = (text("proc/cpuinfo"), text("proc/meminfo"));
         let cpus = Cpus::parse(&cpuinfo);
         Self {
+            os: parse_os(&text("etc/os-release")),
             kernel: parse_kernel(&text("proc/version")),
             arch: std::env::consts::ARCH,
             cpu_model: cpus.model,
@@ -96,6 +99,12 @@ impl Machine {
             load_average: parse_load(&text("proc/loadavg")),
         }
     }
+}
+
+/// The name in the text of /etc/os-release, which follows the shell's rules for quotes.
+fn parse_os(text: &str) -> Option<String> {
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(name.trim().trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
 }
 
 /// What `/proc/cpuinfo` tells.
