@@ -61,12 +61,15 @@ impl Counts {
             }
             None => self.earlier.prob = None,
         }
-        let mut row = RowCounts::default();
+        // Overflow checks would keep the loops from becoming vector code, and 64 bits hold 2^32 rows of any counts.
         for (sum, &count) in self.counts.iter_mut().zip(counts) {
-            *sum += u64::from(count);
-            row.assigned += u64::from(count);
+            *sum = sum.wrapping_add(u64::from(count));
+        }
+        let mut row = RowCounts::default();
+        for &count in counts {
+            row.assigned = row.assigned.wrapping_add(u64::from(count));
             row.largest = row.largest.max(count);
-            row.unique += u32::from(count != 0);
+            row.unique = row.unique.wrapping_add(u32::from(count != 0));
         }
         row
     }
