@@ -40,13 +40,14 @@ pub(super) fn start(
     plan: &RunPlan,
     clock: &Clock,
     collectors: Collectors,
-) -> Result<(Recorder, Collection<Collectors>), RunError> {
+) -> Result<(Recorder, Collection<Collectors>, Arc<SymbolTable>), RunError> {
     let kinds = KindTable::builtin();
     let recording = plan
         .record
         .as_deref()
         .map(|path| RecordingWriter::create(path, &kinds))
         .transpose()?;
+    let symbols = Arc::new(SymbolTable::new());
     let setup = CollectionSetup {
         config: RecorderConfig {
             level: plan.instrument.into(),
@@ -55,14 +56,15 @@ pub(super) fn start(
             ..RecorderConfig::default()
         },
         kinds,
-        symbols: Arc::new(SymbolTable::new()),
+        symbols: Arc::clone(&symbols),
         clock: clock.clone(),
         mode: match plan.collect {
             Collect::Live => CollectMode::Live,
             Collect::After => CollectMode::default(),
         },
     };
-    Ok(Collection::start(setup, recording, collectors)?)
+    let (recorder, collection) = Collection::start(setup, recording, collectors)?;
+    Ok((recorder, collection, symbols))
 }
 
 /// Refuses a recording that `replay` would not take for one.

@@ -8,8 +8,8 @@ use super::requests::Requests;
 use super::{Progress, RunError, Stop};
 use crate::engine::Engine;
 use crate::events::Recorder;
-use crate::probe::process;
-use crate::report::record::Iteration;
+use crate::probe::process::ProcessMemory;
+use crate::report::Iteration;
 use crate::workload::Prompts;
 
 /// Sizes of the loop.
@@ -149,12 +149,6 @@ impl Driver<'_> {
         if !self.recorder.wants(memory::INDEX) {
             return;
         }
-        let usage = process::memory();
-        self.recorder.record(&memory::Row {
-            t_ns: self.recorder.now_ns(),
-            rss: usage.rss.unwrap_or(0),
-            pss: usage.pss.unwrap_or(0),
-            ..memory::Row::default()
-        });
+        ProcessMemory::now().record(&mut self.recorder);
     }
 }

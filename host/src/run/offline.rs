@@ -7,8 +7,8 @@ use super::{Finished, Progress, RunError, Stop, collecting, engine, facts};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::plan::RunPlan;
-use crate::probe::machine;
-use crate::report::record::Note;
+use crate::probe::machine::Machine;
+use crate::report::Note;
 use crate::workload::{Prompts, TextEncoder, TokenSource};
 
 /// Runs a plan.
@@ -17,7 +17,7 @@ use crate::workload::{Prompts, TextEncoder, TokenSource};
 /// When there is no result: the plan cannot run on this machine, or the engine failed.
 pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
     let clock = Clock::start();
-    let environment = facts::environment(&machine::facts());
+    let environment = facts::environment(&Machine::now());
     collecting::check_recording_name(plan)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
@@ -27,7 +27,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let run_info = facts::run_info(plan, loaded.engine.info(), peaks);
     let kinds = crate::events::KindTable::builtin();
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &kinds)?;
-    let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
+    let (recorder, collection, symbols) = collecting::start(plan, &clock, collectors)?;
 
     let Loaded { engine, tokenizer } = &mut loaded;
     let vocab = engine.info().model.vocab as u32;
@@ -73,7 +73,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         collected.collectors_fault.map(|fault| fault.to_string()),
     ));
     if let Some(recording) = collected.recording {
-        record::finish_recording(recording, &record, (&run_info, &collected.totals))?;
+        record::finish_recording(recording, (&record, &run_info), (&collected.totals, &symbols))?;
     }
     progress.done();
     Ok(Finished {

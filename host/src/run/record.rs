@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::RunError;
 use super::driver::Done;
-use crate::events::{RecordingWriter, SinkError, Totals};
+use crate::events::{RecordingWriter, SinkError, SymbolTable, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
-use crate::report::record::{
+use crate::report::{
     Counts, EngineFacts, Environment, EventTotals, Headline, Iteration, ModelFacts, PluginRecord, RunRecord,
     SCHEMA_VERSION, Timings, TokenSource, Tool, Verdict, Warmup, config_sha256, cpu_share, metric_records,
     ns_per_row,
@@ -172,8 +172,8 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
 /// Completes a recording with the facts of its run.
 pub(super) fn finish_recording(
     recording: Result<RecordingWriter, SinkError>,
-    record: &RunRecord,
-    (run_info, totals): (&RunInfo, &Totals),
+    (record, run_info): (&RunRecord, &RunInfo),
+    (totals, symbols): (&Totals, &SymbolTable),
 ) -> Result<(), RunError> {
     let writer = recording.map_err(|error| RunError::RecordingFailed(error.to_string()))?;
     let bare = RunRecord {
@@ -186,6 +186,6 @@ pub(super) fn finish_recording(
         record: bare,
     };
     let run = serde_json::to_value(run).expect("records have string keys and finite numbers");
-    writer.finish(run, totals)?;
+    writer.finish(run, totals, symbols)?;
     Ok(())
 }
