@@ -1,2 +1,3 @@
 pub mod clock;
 pub mod events;
+pub mod plugin;
