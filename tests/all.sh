@@ -13,20 +13,20 @@ if ! ls "$(rustc --print sysroot)/lib/rustlib/$target/lib" >/dev/null 2>&1; then
     rustup target add "$target"
 fi
 
-if model=$(tests/assets/fetch-models.sh | tail -n 1); then
-    export LM_BENCH_TEST_MODEL=$model
-    echo "setup: model $model"
-else
-    echo 'setup: NO TEST MODEL: tests on the real model will be SKIPPED' >&2
-    [ -z "${CI:-}" ] || exit 1
-fi
+# model VARIABLE SCRIPT: exports the file that a script gets or makes.
+model() {
+    local path
+    if path=$("tests/assets/$2" | tail -n 1) && [ -n "$path" ]; then
+        export "$1=$path"
+        echo "setup: $1=$path"
+    else
+        echo "setup: tests/assets/$2 FAILED: the tests that need $1 will be SKIPPED" >&2
+        [ -z "${CI:-}" ] || exit 1
+    fi
+}
 
-if moe=$(tests/assets/make-moe-model.sh | tail -n 1); then
-    export LM_BENCH_TEST_MOE_MODEL=$moe
-    echo "setup: mixture-of-experts model $moe"
-else
-    echo 'setup: NO MIXTURE-OF-EXPERTS TEST MODEL: its tests will be SKIPPED' >&2
-    [ -z "${CI:-}" ] || exit 1
-fi
+model LM_BENCH_TEST_MODEL fetch-models.sh
+model LM_BENCH_TEST_F32_MODEL make-f32-model.sh
+model LM_BENCH_TEST_MOE_MODEL make-moe-model.sh
 
 exec cargo test --locked --workspace "$@"

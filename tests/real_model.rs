@@ -1,9 +1,15 @@
-//! The candle engine on a real model, position by position against llama.cpp on the same file.
+//! The candle engine on a real model, position by position against llama.cpp on the same weights.
 //!
-//! The reference tokens are fed, and at each position the most likely token must be the reference's next one. It may
-//! differ only where the two candidates' logits lie within [`TIE`]; such positions are printed.
+//! The reference tokens are fed, and at each position the most likely token must be the reference's next one.
 //!
-//! `tests/all.sh` sets `LM_BENCH_TEST_MODEL`. Without it these tests count as ignored.
+//! * On the file's weights widened to float32 they may differ only where the two candidates' logits lie within
+//!   [`TIE`]; such positions are printed.
+//! * On the block-quantised file both programs round activations to 8 bits, and a difference in the last bit
+//!   before that rounding grows to its size: llama.cpp differs from itself (one token at a time against the whole prompt
+//!   at once) at 7 of 224 positions, up to a gap of 0.13, and between KV cache types up to 0.57. There the share of equal
+//!   positions is bounded, and no difference may exceed [`ROUNDING`].
+//!
+//! `tests/all.sh` sets the variables that name the models. Without them these tests count as ignored.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,6 +23,12 @@ use serde::Deserialize;
 
 /// Logits closer than this are a tie that rounding may break either way.
 const TIE: f32 = 1e-2;
+
+/// Largest gap that rounding of activations to 8 bits bridged between two llama.cpp runs (tests/assets/README.md).
+const ROUNDING: f32 = 0.63;
+
+/// Share of positions at which two llama.cpp runs on the block-quantised file agree, less a margin of one in twenty.
+const AGREEMENT: f64 = 0.92;
 
 #[derive(Deserialize)]
 struct Reference {
@@ -39,11 +51,12 @@ struct Texts {
 struct Text {
     text: String,
     ids: Vec<u32>,
-    ids_without_special: Option<Vec<u32>>,
 }
 
 fn read<T: for<'de> Deserialize<'de>>(name: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/assets/reference").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/assets/reference")
+        .join(name);
     let text = std::fs::read_to_string(&path).expect("the committed reference");
     serde_json::from_str(&text).expect("a valid reference")
 }
@@ -57,10 +70,16 @@ fn argmax(logits: &[f32]) -> u32 {
     best.expect("logits") as u32
 }
 
-/// Feeds a case's reference tokens; returns ties and differences as text.
-fn follow(engine: &mut CandleEngine, name: &str, case: &Case) -> Result<(usize, Vec<String>), Failed> {
+/// A position at which the engine prefers another token than the reference.
+struct Difference {
+    /// Gap between the two candidates' logits.
+    gap: f32,
+    text: String,
+}
+
+/// Feeds a case's reference tokens.
+fn follow(engine: &mut CandleEngine, name: &str, case: &Case) -> Result<Vec<Difference>, Failed> {
     let mut recorder = Recorder::disabled();
-    let mut ties = 0;
     let mut differences = Vec::new();
     engine.begin(1, case.prompt_tokens.len() + case.tokens.len())?;
     engine.prefill(std::slice::from_ref(&case.prompt_tokens), &mut recorder)?;
@@ -69,37 +88,78 @@ fn follow(engine: &mut CandleEngine, name: &str, case: &Case) -> Result<(usize, 
         let found = argmax(logits);
         if found != expected {
             let (ours, theirs) = (logits[found as usize], logits[expected as usize]);
-            let line = format!("{name}[{position}]: {found} at {ours}, llama.cpp chose {expected}, here at {theirs}");
-            if ours - theirs <= TIE {
-                eprintln!("tie: {line}");
-                ties += 1;
-            } else {
-                differences.push(line);
-            }
+            let text = format!(
+                "{name}[{position}]: {found} at {ours}, llama.cpp chose {expected}, here at {theirs}"
+            );
+            eprintln!("{text}");
+            differences.push(Difference {
+                gap: ours - theirs,
+                text,
+            });
         }
         engine.decode(&[expected], &mut recorder)?;
     }
-    Ok((ties, differences))
+    Ok(differences)
 }
 
-/// All cases of a reference on one model file.
-fn agrees(path: &Path, reference: &str) -> Result<(), Failed> {
+/// Feeds all cases of a reference to a model file; returns the positions seen and the differences.
+fn compare(path: &Path, reference: &str) -> Result<(usize, Vec<Difference>), Failed> {
     let model = open(path)?;
-    let mut engine = CandleEngine::load(&model, LoadOptions { fp8: None, run: (1, 512) })?;
+    let options = LoadOptions {
+        fp8: None,
+        run: (1, 512),
+        threads: None,
+    };
+    let mut engine = CandleEngine::load(&model, options)?;
     let reference: Reference = read(reference);
     let mut positions = 0;
-    let mut all = Vec::new();
+    let mut differences = Vec::new();
     for (name, case) in &reference.prompts {
-        let (_, differences) = follow(&mut engine, name, case)?;
+        differences.extend(follow(&mut engine, name, case)?);
         positions += case.tokens.len();
-        all.extend(differences);
     }
-    eprintln!("{positions} positions of {} prompts", reference.prompts.len());
-    if positions < 5 * 32 { Err("too few positions".into()) } else { none(&all) }
+    eprintln!(
+        "{reference_name}: {positions} positions, {} differ",
+        differences.len(),
+        reference_name = path.display()
+    );
+    if positions < 100 {
+        Err("too few positions".into())
+    } else {
+        Ok((positions, differences))
+    }
+}
+
+fn agrees_but_for_ties(path: &Path, reference: &str) -> Result<(), Failed> {
+    let (_, differences) = compare(path, reference)?;
+    let real: Vec<_> = differences
+        .into_iter()
+        .filter(|d| d.gap > TIE)
+        .map(|d| d.text)
+        .collect();
+    none(&real)
+}
+
+fn agrees_within_rounding(path: &Path, reference: &str) -> Result<(), Failed> {
+    let (positions, differences) = compare(path, reference)?;
+    let equal = 1.0 - differences.len() as f64 / positions as f64;
+    if equal < AGREEMENT {
+        return Err(format!("only {:.1} % of {positions} positions agree", equal * 100.0).into());
+    }
+    let real: Vec<_> = differences
+        .into_iter()
+        .filter(|d| d.gap > ROUNDING)
+        .map(|d| d.text)
+        .collect();
+    none(&real)
 }
 
 fn none(differences: &[String]) -> Result<(), Failed> {
-    if differences.is_empty() { Ok(()) } else { Err(differences.join("\n").into()) }
+    if differences.is_empty() {
+        Ok(())
+    } else {
+        Err(differences.join("\n").into())
+    }
 }
 
 fn tokenizer_agrees(path: &Path) -> Result<(), Failed> {
@@ -111,7 +171,6 @@ fn tokenizer_agrees(path: &Path) -> Result<(), Failed> {
     };
     for text in read::<Texts>("smollm2-tokens.json").strings {
         check(&text.text, &text.ids);
-        drop(text.ids_without_special);
     }
     for case in read::<Reference>("smollm2-q4_1.json").prompts.values() {
         check(&case.prompt, &case.prompt_tokens);
@@ -134,13 +193,26 @@ fn trial(
 
 fn main() {
     let trials = vec![
-        trial("greedy_tokens_agree_with_llama_cpp", "LM_BENCH_TEST_MODEL", |path| {
-            agrees(path, "smollm2-q4_1.json")
-        }),
-        trial("token_ids_agree_with_llama_cpp", "LM_BENCH_TEST_MODEL", tokenizer_agrees),
-        trial("equal_experts_give_the_dense_models_tokens", "LM_BENCH_TEST_MOE_MODEL", |path| {
-            agrees(path, "smollm2-moe.json")
-        }),
+        trial(
+            "greedy_tokens_agree_with_llama_cpp_in_float32",
+            "LM_BENCH_TEST_F32_MODEL",
+            |path| agrees_but_for_ties(path, "smollm2-f32.json"),
+        ),
+        trial(
+            "greedy_tokens_agree_with_llama_cpp_within_rounding",
+            "LM_BENCH_TEST_MODEL",
+            |path| agrees_within_rounding(path, "smollm2-q4_1.json"),
+        ),
+        trial(
+            "token_ids_agree_with_llama_cpp",
+            "LM_BENCH_TEST_MODEL",
+            tokenizer_agrees,
+        ),
+        trial(
+            "equal_experts_give_the_dense_models_tokens",
+            "LM_BENCH_TEST_MOE_MODEL",
+            |path| agrees_within_rounding(path, "smollm2-moe.json"),
+        ),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

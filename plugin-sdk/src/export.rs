@@ -14,14 +14,9 @@ macro_rules! export {
         const _: () = {
             use $crate::Collector as _;
 
-            const LENGTH: usize = $crate::manifest::length(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
-            const BYTES: [u8; LENGTH] = $crate::manifest::bytes::<LENGTH>(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
+            const LENGTH: usize = $crate::manifest::length(&<$collector>::INFO, <$collector>::METRICS);
+            const BYTES: [u8; LENGTH] =
+                $crate::manifest::bytes::<LENGTH>(&<$collector>::INFO, <$collector>::METRICS);
 
             $crate::__export_builtin!($collector, BYTES);
             $crate::__export_wasm!($collector, BYTES, LENGTH);
@@ -41,14 +36,9 @@ macro_rules! export_builtin {
         const _: () = {
             use $crate::Collector as _;
 
-            const LENGTH: usize = $crate::manifest::length(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
-            const BYTES: [u8; LENGTH] = $crate::manifest::bytes::<LENGTH>(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
+            const LENGTH: usize = $crate::manifest::length(&<$collector>::INFO, <$collector>::METRICS);
+            const BYTES: [u8; LENGTH] =
+                $crate::manifest::bytes::<LENGTH>(&<$collector>::INFO, <$collector>::METRICS);
             $crate::__export_builtin!($collector, BYTES);
         };
     };
@@ -135,7 +125,10 @@ macro_rules! __export_dylib {
                 $crate::dylib::interface(abi::Bytes::of(id.as_str().as_bytes()), &TABLE)
             }
             fn load() -> abi::RustEntryRef {
-                $crate::dylib::leak(abi::RustEntry { manifest, interface })
+                $crate::dylib::leak(abi::RustEntry {
+                    manifest,
+                    interface,
+                })
             }
             $crate::dylib::load_root(load)
         }

@@ -162,6 +162,7 @@ mod tests {
             direction: Direction::Neither,
             formula: String::new(),
             about: String::new(),
+            labels: Vec::new(),
         };
         Manifest {
             schema: 1,

@@ -1,5 +1,7 @@
 //! The loop of an offline run: warm-up, then measured iterations of one prefill and its decode steps.
 
+use std::ops::Range;
+
 use lm_bench_plugin::kinds::memory;
 
 use super::requests::Requests;
@@ -7,6 +9,7 @@ use super::{Progress, RunError, Stop};
 use crate::engine::Engine;
 use crate::events::Recorder;
 use crate::probe::process;
+use crate::report::record::Iteration;
 use crate::workload::Prompts;
 
 /// Sizes of the loop.
@@ -19,25 +22,13 @@ pub(super) struct Loop {
     pub(super) iterations: u32,
 }
 
-/// Times of the steps of some iterations, on the host's clock.
+/// What some iterations did.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Times {
-    /// Wall time of each prefill.
-    pub(super) prefill_ns: Vec<u64>,
-    /// Wall time of each decode step.
-    pub(super) decode_ns: Vec<u64>,
-}
-
-/// What the measured part did.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
-    pub(super) times: Times,
+pub(super) struct Done {
     /// Iterations that ended.
-    pub(super) iterations: u32,
-    /// Requests that ended well.
+    pub(super) iterations: Vec<Iteration>,
+    /// Requests that were started.
     pub(super) requests: u64,
-    pub(super) prompt_tokens: u64,
-    pub(super) output_tokens: u64,
     /// Wall time from the first to the last event.
     pub(super) wall_ns: u64,
     /// Tokens that the first sequence of the last iteration generated.
@@ -58,84 +49,98 @@ pub(super) struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Runs the warm-up iterations, whose events are not recorded, and returns their times.
-    pub(super) fn warm_up(&mut self) -> Result<Times, RunError> {
+    /// Runs the warm-up iterations, whose events are not recorded.
+    pub(super) fn warm_up(&mut self) -> Result<Done, RunError> {
         self.recorder.set_enabled(false);
-        let mut state = Measured::default();
-        state.times.reserve(self.shape, self.shape.warmup);
-        for iteration in 0..self.shape.warmup {
-            if !self.iteration(u64::from(iteration), &mut state)? {
-                break;
-            }
-        }
+        let done = self.iterations(0..self.shape.warmup)?;
         self.recorder.set_enabled(true);
-        Ok(state.times)
+        Ok(done)
     }
 
-    /// Runs the measured iterations.
-    pub(super) fn measure(&mut self) -> Result<Measured, RunError> {
-        let mut state = Measured::default();
+    /// Runs the measured iterations. Their prompts are not those of the warm-up.
+    pub(super) fn measure(&mut self) -> Result<Done, RunError> {
+        self.iterations(self.shape.warmup..self.shape.warmup + self.shape.iterations)
+    }
+
+    fn iterations(&mut self, numbers: Range<u32>) -> Result<Done, RunError> {
+        let steps = |iterations: u32| u64::from(iterations) * u64::from(self.shape.output_tokens);
+        let (first, all) = (numbers.start, steps(numbers.end - numbers.start));
         // The loop itself must not allocate between two time stamps.
-        state.times.reserve(self.shape, self.shape.iterations);
+        let mut done = Done {
+            iterations: Vec::with_capacity(self.shape.iterations.min(1 << 20) as usize),
+            ..Done::default()
+        };
+        done.sample.reserve(self.shape.output_tokens as usize);
         let start = self.recorder.now_ns();
-        for iteration in 0..self.shape.iterations {
-            self.progress.steps(self.steps_before(iteration), self.steps_before(self.shape.iterations));
-            let batch = u64::from(self.shape.warmup) + u64::from(iteration);
-            if !self.iteration(batch, &mut state)? {
-                state.interrupted = true;
-                break;
+        for number in numbers {
+            self.progress.steps(steps(number - first), all);
+            match self.iteration(u64::from(number), &mut done)? {
+                Some(iteration) => done.iterations.push(iteration),
+                None => {
+                    done.interrupted = true;
+                    break;
+                }
             }
-            state.iterations += 1;
         }
         self.recorder.flush();
-        state.wall_ns = self.recorder.now_ns() - start;
-        Ok(state)
+        done.wall_ns = self.recorder.now_ns() - start;
+        Ok(done)
     }
 
-    fn steps_before(&self, iteration: u32) -> u64 {
-        u64::from(iteration) * u64::from(self.shape.output_tokens)
-    }
-
-    /// One batch from prompt to last token; false when the user ended the run inside it.
-    fn iteration(&mut self, batch: u64, state: &mut Measured) -> Result<bool, RunError> {
-        let prompts = self.prompts.batch(batch, self.shape.batch)?;
-        let requests = Requests::new(batch * self.shape.batch as u64, &prompts);
-        self.engine.begin(self.shape.batch, self.shape.prompt_tokens + self.shape.output_tokens as usize)?;
-        state.sample.clear();
+    /// One batch from prompt to last token; `None` when the user ended the run inside it.
+    fn iteration(&mut self, number: u64, done: &mut Done) -> Result<Option<Iteration>, RunError> {
+        if self.stop.requested() {
+            return Ok(None);
+        }
+        let prompts = self.prompts.batch(number, self.shape.batch)?;
+        let requests = Requests::new(number * self.shape.batch as u64, &prompts);
+        self.engine.begin(
+            self.shape.batch,
+            self.shape.prompt_tokens + self.shape.output_tokens as usize,
+        )?;
+        done.requests += self.shape.batch as u64;
+        done.sample.clear();
 
         let start = self.recorder.now_ns();
         requests.sent(&mut self.recorder, start);
         let mut tokens = self.engine.prefill(&prompts, &mut self.recorder)?;
         let mut last = self.recorder.now_ns();
+        let prefill_ns = last - start;
         requests.first_token(&mut self.recorder, last);
-        state.times.prefill_ns.push(last - start);
-        self.after_step(&tokens, state);
+        self.after_step(&tokens, done);
 
+        let mut decode_ns = 0;
         for index in 1..self.shape.output_tokens {
             if self.stop.requested() {
                 requests.cancelled(&mut self.recorder, last, index);
-                return Ok(false);
+                return Ok(None);
             }
             let before = self.recorder.now_ns();
             tokens = self.engine.decode(&tokens, &mut self.recorder)?;
             last = self.recorder.now_ns();
+            decode_ns += last - before;
             requests.token(&mut self.recorder, last, index);
-            state.times.decode_ns.push(last - before);
-            self.after_step(&tokens, state);
+            self.after_step(&tokens, done);
         }
         requests.finished(&mut self.recorder, last, self.shape.output_tokens);
-        let sequences = self.shape.batch as u64;
-        state.requests += sequences;
-        state.prompt_tokens += prompts.iter().map(|prompt| prompt.len() as u64).sum::<u64>();
-        state.output_tokens += sequences * u64::from(self.shape.output_tokens);
         self.sample_memory();
-        Ok(!self.stop.requested())
+        Ok(Some(Iteration {
+            prefill_ns,
+            decode_ns,
+            decode_steps: u64::from(self.shape.output_tokens - 1),
+            prompt_tokens: prompts.iter().map(|prompt| prompt.len() as u64).sum(),
+            output_tokens: self.shape.batch as u64 * u64::from(self.shape.output_tokens),
+        }))
     }
 
-    fn after_step(&mut self, tokens: &[u32], state: &mut Measured) {
-        state.sample.extend(tokens.first());
-        if self.engine.logits().is_some_and(|logits| !logits.iter().all(|value| value.is_finite())) {
-            state.nonfinite_steps += 1;
+    fn after_step(&mut self, tokens: &[u32], done: &mut Done) {
+        done.sample.extend(tokens.first());
+        if self
+            .engine
+            .logits()
+            .is_some_and(|logits| !logits.iter().all(|value| value.is_finite()))
+        {
+            done.nonfinite_steps += 1;
         }
     }
 
@@ -151,12 +156,5 @@ impl Driver<'_> {
             pss: usage.pss.unwrap_or(0),
             ..memory::Row::default()
         });
-    }
-}
-
-impl Times {
-    fn reserve(&mut self, shape: Loop, iterations: u32) {
-        self.prefill_ns.reserve(iterations as usize);
-        self.decode_ns.reserve(iterations as usize * shape.output_tokens as usize);
     }
 }

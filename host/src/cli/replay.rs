@@ -1,0 +1,55 @@
+//! `lm-bench replay`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::args::{OutputArgs, PluginArgs};
+use super::exit::{Exit, Failure};
+use super::progress::Shown;
+use super::run::{ended, save, save_target, show};
+use crate::plan::PluginPlan;
+use crate::run::{self, ReplayPlan};
+use crate::stats::Percent;
+
+/// Flags of `replay`.
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// Recording to replay
+    #[arg(value_name = "NAME.lmrec")]
+    recording: PathBuf,
+
+    #[command(flatten)]
+    plugins: PluginArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Replays a recording.
+pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
+    let percentiles = match args.output.metric_percentiles.as_slice() {
+        [] => Percent::DEFAULT.to_vec(),
+        given => given.to_vec(),
+    };
+    let plan = ReplayPlan {
+        recording: args.recording.clone(),
+        plugins: PluginPlan {
+            requests: args.plugins.plugin.clone(),
+            defaults: !args.plugins.no_default_plugins,
+            dirs: args.plugins.plugin_dir.clone(),
+            allow_native: args.plugins.allow_native,
+            config: args.plugins.config(),
+        },
+        metric_percentiles: percentiles,
+    };
+    let target = save_target(args.output.save_result.as_deref())?;
+    let mut shown = Shown::detect();
+    let finished = run::replay(&plan, &mut shown).map_err(|error| ended(&mut shown, &error))?;
+    save(&finished, target)?;
+    show(
+        &finished,
+        args.output.output_format.unwrap_or_default(),
+        args.output.detail,
+    )
+}

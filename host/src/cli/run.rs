@@ -1,0 +1,84 @@
+//! `lm-bench run`.
+
+use std::path::Path;
+
+use super::args::RunArgs;
+use super::exit::{Exit, Failure};
+use super::output;
+use super::progress::Shown;
+use crate::plan::{self, OutputFormat, RunPlan};
+use crate::report::json::SaveTarget;
+use crate::report::{csv, json, jsonl, table};
+use crate::run::{self, Finished, Progress, RunError, Stop};
+
+/// Runs the plan that flags and file give.
+pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let plan = plan(args)?;
+    let target = save_target(plan.save_result.as_deref())?;
+    let stop = Stop::default();
+    let handler = stop.clone();
+    // Without a handler Ctrl-C ends the program at once and there is no partial result: worth a word, not the run.
+    if let Err(error) = ctrlc::set_handler(move || handler.request()) {
+        output::note(&format!(
+            "warning: Ctrl-C will end the run without a result: {error}"
+        ));
+    }
+    let mut shown = Shown::detect();
+    let finished = run::offline(&plan, &mut shown, &stop).map_err(|error| ended(&mut shown, &error))?;
+    save(&finished, target)?;
+    show(&finished, plan.output_format, plan.detail)
+}
+
+fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
+    let file = args
+        .plan
+        .as_deref()
+        .map_or_else(|| Ok(toml::Table::new()), plan::read);
+    let flags = args
+        .overlay()
+        .map_err(|error| Failure::unusable(format!("--plugin-config: {error}")))?;
+    plan::resolve(file.map_err(Failure::unusable)?, flags).map_err(Failure::unusable)
+}
+
+/// The failure that an error amounts to, with the progress out of its way.
+pub(super) fn ended(shown: &mut Shown, error: &RunError) -> Failure {
+    shown.done();
+    if error.is_unusable_input() {
+        Failure::unusable(error)
+    } else {
+        Failure::failed(error)
+    }
+}
+
+/// Opens the file that the record is to be saved to, before the run's time is spent.
+pub(super) fn save_target(path: Option<&Path>) -> Result<Option<SaveTarget>, Failure> {
+    path.map(SaveTarget::open).transpose().map_err(Failure::unusable)
+}
+
+/// Saves the record, where that was asked for.
+pub(super) fn save(finished: &Finished, target: Option<SaveTarget>) -> Result<(), Failure> {
+    target.map_or(Ok(()), |target| {
+        target.save(&finished.record).map(drop).map_err(Failure::failed)
+    })
+}
+
+/// Prints a result and gives the exit code that it deserves.
+pub(super) fn show(finished: &Finished, format: OutputFormat, detail: bool) -> Result<Exit, Failure> {
+    let text = match format {
+        OutputFormat::Table => table::render(&finished.record, &table::Style::detect(detail)),
+        OutputFormat::Json => json::render(&finished.record),
+        OutputFormat::Jsonl => jsonl::render(&finished.record),
+        OutputFormat::Csv => csv::render(&finished.record),
+    };
+    output::result(&text)?;
+    Ok(match finished {
+        Finished {
+            interrupted: true, ..
+        } => Exit::Interrupted,
+        Finished { record, .. } if !record.verdict.valid => Exit::Invalid,
+        Finished {
+            quarantined: true, ..
+        } => Exit::Quarantined,
+        _ => Exit::Valid,
+    })
+}

@@ -1,0 +1,213 @@
+//! Whether a result may be used, and what to know before using it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::RunRecord;
+use crate::stats::Percent;
+
+/// Whether the result may be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Whether nothing speaks against it.
+    pub valid: bool,
+    /// What speaks against it.
+    pub reasons: Vec<Note>,
+}
+
+/// A remark with a code for programs and a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// Code, such as `interrupted`; does not change between versions.
+    pub code: String,
+    /// What was seen, and what to do.
+    pub text: String,
+}
+
+impl Note {
+    /// A remark.
+    pub fn new(code: &str, text: impl fmt::Display) -> Self {
+        Self {
+            code: code.to_owned(),
+            text: text.to_string(),
+        }
+    }
+}
+
+/// Share of the usable cores that were busy before the run from which on a warning is given.
+const BUSY_SHARE: f64 = 0.5;
+
+impl RunRecord {
+    /// Sets verdict and warnings from the rest of the record. `extra` are reasons that only the driver knows.
+    pub fn judge(&mut self, extra: Vec<Note>) {
+        let mut reasons = self.objections();
+        reasons.extend(extra);
+        self.verdict = Verdict {
+            valid: reasons.is_empty(),
+            reasons,
+        };
+        self.warnings = self.remarks();
+    }
+
+    fn objections(&self) -> Vec<Note> {
+        let counts = &self.counts;
+        let mut found = Vec::new();
+        if counts.iterations < counts.iterations_planned {
+            let (done, planned) = (counts.iterations, counts.iterations_planned);
+            found.push(Note::new(
+                "interrupted",
+                format_args!("{done} of {planned} iterations were completed"),
+            ));
+        }
+        if counts.errors > 0 {
+            let (errors, requests) = (counts.errors, counts.requests);
+            found.push(Note::new(
+                "errors",
+                format_args!("{errors} of {requests} sequences failed"),
+            ));
+        }
+        if counts.output_tokens == 0 {
+            found.push(Note::new(
+                "no_output",
+                "no token was generated in the measured part",
+            ));
+        }
+        found
+    }
+
+    fn remarks(&self) -> Vec<Note> {
+        let mut found = Vec::new();
+        found.extend(self.few_iterations());
+        found.extend(self.busy_machine());
+        found.extend(self.lost_events());
+        found.extend(self.unoptimised());
+        found.extend(
+            self.plugins
+                .iter()
+                .filter(|plugin| !plugin.faults.is_empty())
+                .map(|plugin| {
+                    let last = if plugin.partial {
+                        "its metrics are from its last checkpoint"
+                    } else {
+                        "its metrics are missing"
+                    };
+                    Note::new(
+                        "plugin_quarantined",
+                        format_args!("{}: {}; {last}", plugin.id, plugin.faults.join("; ")),
+                    )
+                }),
+        );
+        found
+    }
+
+    fn few_iterations(&self) -> Option<Note> {
+        let need = super::CONFIDENCE.min_samples(Percent::DEFAULT[0]);
+        let have = self.counts.iterations;
+        (have < need).then(|| {
+            let text = format!(
+                "{have} iterations give no interval for the latencies: use --num-iters {need} or more"
+            );
+            Note::new("few_iterations", text)
+        })
+    }
+
+    fn busy_machine(&self) -> Option<Note> {
+        let load = self.environment.load_1m?;
+        let cores = self.environment.cpu.usable_cores?;
+        (load > BUSY_SHARE * f64::from(cores)).then(|| {
+            let text = format!(
+                "{load:.1} tasks were running on {cores} cores before the start: latencies may be too high"
+            );
+            Note::new("busy_machine", text)
+        })
+    }
+
+    fn lost_events(&self) -> Vec<Note> {
+        let lossy = self.events.iter().filter(|(_, totals)| totals.lost > 0);
+        lossy
+            .map(|(kind, totals)| {
+                let text = format!(
+                    "{} of {} {kind} rows never reached the collectors",
+                    totals.lost, totals.rows
+                );
+                Note::new("events_lost", text)
+            })
+            .collect()
+    }
+
+    fn unoptimised(&self) -> Option<Note> {
+        let profile = &self.environment.build.profile;
+        (profile == "debug").then(|| {
+            Note::new(
+                "unoptimised_build",
+                "this is a build without optimisation: its numbers say nothing about speed",
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn codes(notes: &[Note]) -> Vec<&str> {
+        notes.iter().map(|note| note.code.as_str()).collect()
+    }
+
+    #[test]
+    fn a_clean_run_is_valid() {
+        let mut record = sample::record();
+        record.judge(Vec::new());
+        assert!(record.verdict.valid && record.verdict.reasons.is_empty());
+    }
+
+    #[test]
+    fn each_objection_makes_the_result_invalid() {
+        let spoil = |change: fn(&mut RunRecord)| {
+            let mut record = sample::record();
+            change(&mut record);
+            record.judge(Vec::new());
+            assert!(!record.verdict.valid);
+            codes(&record.verdict.reasons).join(" ")
+        };
+        assert_eq!(spoil(|record| record.counts.iterations = 2), "interrupted");
+        assert_eq!(spoil(|record| record.counts.errors = 1), "errors");
+        assert_eq!(spoil(|record| record.counts.output_tokens = 0), "no_output");
+        let mut record = sample::record();
+        record.judge(vec![Note::new("lag", "the client fell behind")]);
+        assert_eq!(
+            (record.verdict.valid, codes(&record.verdict.reasons)),
+            (false, vec!["lag"])
+        );
+    }
+
+    #[test]
+    fn remarks_say_what_to_do_and_leave_the_result_valid() {
+        let mut record = sample::record();
+        record.counts.iterations = 3;
+        record.counts.iterations_planned = 3;
+        record.environment.load_1m = Some(3.0);
+        record.environment.build.profile = "debug".to_owned();
+        record.judge(Vec::new());
+        assert!(record.verdict.valid);
+        assert_eq!(
+            codes(&record.warnings),
+            [
+                "few_iterations",
+                "busy_machine",
+                "events_lost",
+                "unoptimised_build",
+                "plugin_quarantined"
+            ]
+        );
+        assert_eq!(
+            record.warnings[0].text,
+            "3 iterations give no interval for the latencies: use --num-iters 6 or more"
+        );
+        record.judge(Vec::new());
+        assert_eq!(record.warnings.len(), 5, "judging twice gives the same");
+    }
+}

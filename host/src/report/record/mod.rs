@@ -1,0 +1,151 @@
+//! The run record: what `--output-format json` prints and `--save-result` writes.
+//!
+//! Undefined numbers are `null`, never 0 and never NaN. Maps are ordered, so equal runs give equal text.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod facts;
+mod headline;
+mod judge;
+mod metric;
+mod plugin;
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;
+
+pub use facts::{Build, Cgroup, Cpu, EngineFacts, Environment, Gpu, ModelFacts};
+pub use headline::{Definition, Headline, Iteration, gigabytes, headline_metrics};
+pub use judge::{Note, Verdict};
+pub use metric::{
+    CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metric_records, metrics_json,
+};
+pub use plugin::{PluginRecord, config_sha256, cpu_share, ns_per_row};
+
+/// Version of the record's layout: a new field raises the second number, a changed or removed one the first.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+/// Everything a run found out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRecord {
+    /// Version of this layout. A new field raises the second number, a changed or removed one the first.
+    pub schema_version: String,
+    /// The program that made the record.
+    pub tool: Tool,
+    /// Whether the result may be used.
+    pub verdict: Verdict,
+    /// What to know before using the result, though it does not make it invalid.
+    pub warnings: Vec<Note>,
+    /// Wall-clock time at the start, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// Seconds from the start of the program's work to the end of the last collector.
+    pub duration_s: f64,
+    /// Latency, batch size and throughput in one line each; `definitions` tells what the numbers are.
+    #[serde(flatten)]
+    pub headline: Headline,
+    /// How tokens were counted.
+    pub token_source: TokenSource,
+    /// The iterations before the measured ones; in no other number of the record.
+    pub warmup: Warmup,
+    /// What was done.
+    pub counts: Counts,
+    /// Where the time went.
+    pub timings: Timings,
+    /// The model.
+    pub model: ModelFacts,
+    /// What computed.
+    pub engine: EngineFacts,
+    /// The machine and the build.
+    pub environment: Environment,
+    /// Every setting of the run as it was in force, defaults included.
+    pub plan: BTreeMap<String, serde_json::Value>,
+    /// What the collectors found, ordered by plugin, name and labels.
+    pub metrics: Vec<MetricRecord>,
+    /// What the collectors cost.
+    pub plugins: Vec<PluginRecord>,
+    /// Rows of the event stream by kind.
+    pub events: BTreeMap<String, EventTotals>,
+    /// Text that the model generated in the last measured iteration, where it has a tokenizer.
+    pub output_sample: Option<String>,
+}
+
+/// The program that made a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Always `lm-bench`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Commit it was built from, where the build knew it.
+    pub commit: Option<String>,
+}
+
+/// How tokens were counted. Throughputs from different sources do not compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenSource {
+    /// The engine is in this process and every token passed through the driver.
+    #[default]
+    Engine,
+    /// The server stated usage.
+    ServerUsage,
+    /// The returned text was tokenised.
+    Tokenizer,
+    /// One token per content chunk was assumed.
+    Chunks,
+}
+
+/// The iterations before the measured ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Warmup {
+    /// How many.
+    pub iterations: u64,
+    /// Median prefill latency in milliseconds.
+    pub prefill_latency_ms: Option<f64>,
+    /// Median decode latency per token in milliseconds.
+    pub decode_latency_per_token_ms: Option<f64>,
+}
+
+/// What was done in the measured part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Iterations that were completed.
+    pub iterations: u64,
+    /// Iterations that were planned.
+    pub iterations_planned: u64,
+    /// Sequences that were started.
+    pub requests: u64,
+    /// Tokens that went through prefill.
+    pub prompt_tokens: u64,
+    /// Tokens that were generated, the one that prefill yields included.
+    pub output_tokens: u64,
+    /// Sequences that failed.
+    pub errors: u64,
+}
+
+/// Where the time went, in seconds; `null` where the run has no such part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timings {
+    /// Opening the model and making the engine ready.
+    pub load_s: Option<f64>,
+    /// Warm-up iterations.
+    pub warmup_s: Option<f64>,
+    /// Measured iterations.
+    pub measured_s: Option<f64>,
+    /// Collectors that ran after the measured part.
+    pub collect_s: Option<f64>,
+}
+
+/// Rows of one kind of event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventTotals {
+    /// Rows that were recorded.
+    pub rows: u64,
+    /// Rows of these that never reached the collectors because the queue was full.
+    pub lost: u64,
+    /// How many rows one recorded row stands for.
+    pub weight: u32,
+}

@@ -1,0 +1,119 @@
+//! An offline run: fixed batches on an engine in this process.
+
+use super::driver::{Done, Driver, Loop};
+use super::engine::Loaded;
+use super::record::{self, Facts, Parts, seconds};
+use super::{Finished, Progress, RunError, Stop, collecting, engine, facts};
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::plan::RunPlan;
+use crate::probe::machine;
+use crate::report::record::Note;
+use crate::workload::{Prompts, TextEncoder, TokenSource};
+
+/// Runs a plan.
+///
+/// # Errors
+/// When there is no result: the plan cannot run on this machine, or the engine failed.
+pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
+    let clock = Clock::start();
+    let environment = facts::environment(&machine::facts());
+    collecting::check_recording_name(plan)?;
+
+    progress.stage(&format!("loading {}", plan.model_name()));
+    let mut loaded = engine::load(plan)?;
+    let loaded_ns = clock.now_ns();
+    let peaks = loaded.engine.measure_peaks();
+    let run_info = facts::run_info(plan, loaded.engine.info(), peaks);
+    let kinds = crate::events::KindTable::builtin();
+    let collectors = collecting::collectors(&plan.plugins(), &run_info, &kinds)?;
+    let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
+
+    let Loaded { engine, tokenizer } = &mut loaded;
+    let vocab = engine.info().model.vocab as u32;
+    let source = match &tokenizer {
+        Some(tokenizer) => TokenSource::Text(tokenizer as &dyn TextEncoder),
+        None => TokenSource::Random { vocab },
+    };
+    let mut driver = Driver {
+        engine: engine.as_mut(),
+        recorder,
+        prompts: Prompts::new(source, plan.seed, plan.seq_len as usize),
+        shape: shape(plan),
+        stop,
+        progress,
+    };
+    let parts = drive(&mut driver)?;
+    let Driver {
+        recorder, progress, ..
+    } = driver;
+    progress.stage("collecting");
+    let before_collecting = clock.now_ns();
+    let collected = collection.finish(recorder)?;
+    let outcomes = collected.collectors.finish();
+    let sample = tokenizer
+        .as_ref()
+        .and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
+
+    let facts = Facts {
+        started_unix_ms: clock.start_unix_ms(),
+        environment,
+        engine: facts::engine_facts(engine.info()),
+        model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
+    };
+    let mut record = record::of_iterations(plan, facts, &parts);
+    record.output_sample = sample;
+    record.timings.load_s = Some(seconds(loaded_ns));
+    record.timings.collect_s = Some(seconds(clock.now_ns() - before_collecting));
+    record.duration_s = seconds(clock.now_ns());
+    record::add_collected(&mut record, &collected.totals, plan.sample_every);
+    record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
+    record.judge(objections(
+        &parts.done,
+        collected.collectors_fault.map(|fault| fault.to_string()),
+    ));
+    if let Some(recording) = collected.recording {
+        record::finish_recording(recording, &record, (&run_info, &collected.totals))?;
+    }
+    progress.done();
+    Ok(Finished {
+        quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),
+        interrupted: parts.done.interrupted,
+        record,
+    })
+}
+
+fn shape(plan: &RunPlan) -> Loop {
+    Loop {
+        batch: plan.batch_size as usize,
+        prompt_tokens: plan.seq_len as usize,
+        output_tokens: plan.output_len,
+        warmup: plan.warmup_iters,
+        iterations: plan.num_iters,
+    }
+}
+
+fn drive(driver: &mut Driver<'_>) -> Result<Parts, RunError> {
+    driver.engine.record_load(&mut driver.recorder);
+    driver.progress.stage("warming up");
+    let warmup = driver.warm_up()?;
+    driver.progress.stage("measuring");
+    let done = driver.measure()?;
+    Ok(Parts { warmup, done })
+}
+
+/// Reasons against the result that only the driver knows.
+fn objections(done: &Done, collectors_fault: Option<String>) -> Vec<Note> {
+    let mut found = Vec::new();
+    if done.nonfinite_steps > 0 {
+        let text = format!("{} steps had logits that are not finite", done.nonfinite_steps);
+        found.push(Note::new("nonfinite_logits", text));
+    }
+    if let Some(fault) = collectors_fault {
+        found.push(Note::new(
+            "collectors_failed",
+            format!("the collectors did not get all events: {fault}"),
+        ));
+    }
+    found
+}

@@ -1,0 +1,54 @@
+//! Feeds a recording to collectors.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::record::{self, RecordedRun};
+use super::{Finished, Progress, RunError, collecting};
+use crate::clock::Clock;
+use crate::events::Recording;
+use crate::plan::PluginPlan;
+use crate::stats::Percent;
+
+/// What to replay, and to whom.
+#[derive(Clone, Debug)]
+pub struct ReplayPlan {
+    /// The recording.
+    pub recording: PathBuf,
+    /// The collectors.
+    pub plugins: PluginPlan,
+    /// Percentiles that are reported for distributions.
+    pub metric_percentiles: Vec<Percent>,
+}
+
+/// Replays a recording. The record is that of the recorded run with the metrics of this replay.
+///
+/// # Errors
+/// When the recording or a plugin cannot be used.
+pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished, RunError> {
+    let clock = Clock::start();
+    progress.stage(&format!("reading {}", plan.recording.display()));
+    let recording = Recording::open(&plan.recording)?;
+    let RecordedRun { run_info, mut record } =
+        serde_json::from_value(recording.run().clone()).map_err(|error| RunError::RecordedFacts {
+            path: plan.recording.clone(),
+            error,
+        })?;
+    let mut collectors = collecting::collectors(&plan.plugins, &run_info, recording.kinds())?;
+    progress.stage("replaying");
+    recording.replay(&mut collectors)?;
+    let outcomes = collectors.finish();
+    record.timings.collect_s = Some(record::seconds(clock.now_ns()));
+    record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
+    // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
+    let reasons = std::mem::take(&mut record.verdict.reasons);
+    record.judge(reasons);
+    let mut codes = BTreeSet::new();
+    record.verdict.reasons.retain(|reason| codes.insert(reason.code.clone()));
+    progress.done();
+    Ok(Finished {
+        quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),
+        interrupted: false,
+        record,
+    })
+}

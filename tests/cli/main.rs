@@ -1,0 +1,8 @@
+//! The program as a user sees it: the real binary, its output and its exit codes.
+
+mod bad_input;
+mod demo;
+mod interruption;
+mod plugins;
+mod program;
+mod recordings;
