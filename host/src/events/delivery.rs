@@ -121,7 +121,6 @@ pub struct KindTotals {
 
 /// The account of a run's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Totals {
     /// Rows by kind, in the order of the run's [`KindTable`].
     pub kinds: Vec<KindTotals>,

@@ -10,6 +10,7 @@
 
 mod collection;
 mod delivery;
+mod document;
 mod exchange;
 mod kind_table;
 mod recorder;
@@ -23,7 +24,8 @@ pub use collection::{
     CollectError, CollectMode, Collection, CollectionSetup, DEFAULT_BUDGET_BYTES, Finished,
 };
 pub use delivery::{Delivery, EventSink, KindTotals, SinkError, Totals};
+pub use document::markdown;
 pub use kind_table::{KindError, KindTable};
 pub use recorder::{LIVE_FLUSH_NS, Recorder, RecorderConfig};
-pub use recording::{RecordingError, RecordingWriter};
+pub use recording::{Recording, RecordingError, RecordingWriter};
 pub use symbols::SymbolTable;

@@ -15,7 +15,7 @@ use super::symbols::SymbolTable;
 /// Age at which live collection hands a partial block over.
 pub const LIVE_FLUSH_NS: u64 = 50_000_000;
 /// Widest list that a row may hold.
-const MAX_LIST_WIDTH: usize = 65_536;
+pub(super) const MAX_LIST_WIDTH: usize = 65_536;
 
 /// What is recorded, and how much of it is buffered.
 #[derive(Clone, Debug)]

@@ -14,7 +14,10 @@ fn published(path: &str) -> PathBuf {
 fn assert_current(path: &str, content: &str) {
     let file = published(path);
     if std::env::var_os("LM_BENCH_UPDATE_DOCS").is_some_and(|value| value == "1") {
-        fs::write(&file, content).unwrap();
+        // In one step, since other tests read the same files meanwhile.
+        let new = tempfile::NamedTempFile::new_in(published("docs")).unwrap();
+        fs::write(new.path(), content).unwrap();
+        new.persist(&file).unwrap();
     }
     let found = fs::read_to_string(&file).unwrap_or_default();
     assert!(

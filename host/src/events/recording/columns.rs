@@ -11,7 +11,7 @@ use arrow_array::{
     RecordBatchOptions, StringArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use lm_bench_plugin::{Block, ColumnDef, Data, ElementType, KindDef};
+use lm_bench_plugin::{Block, ColumnBuf, ColumnDef, Data, ElementType, KindDef};
 
 /// How symbols are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,4 +141,113 @@ pub(super) fn with_dictionary(
 fn keyed(ids: &ArrayRef, texts: &StringArray) -> Result<ArrayRef, ArrowError> {
     let keys = ids.as_primitive::<UInt32Type>().clone();
     Ok(Arc::new(DictionaryArray::try_new(keys, Arc::new(texts.clone()))?))
+}
+
+/// Whether an Arrow file has a kind's columns, whatever its field metadata say.
+///
+/// # Errors
+/// A text naming the first column that differs.
+pub(super) fn check_schema(kind: &KindDef, widths: &[u32], schema: &Schema) -> Result<(), String> {
+    if schema.fields().len() != kind.columns.len() {
+        return Err(format!(
+            "{} columns, expected {}",
+            schema.fields().len(),
+            kind.columns.len()
+        ));
+    }
+    for ((column, &width), field) in kind.columns.iter().zip(widths).zip(schema.fields()) {
+        let element = element_type(column.element, Symbols::Dictionary);
+        let fits = match field.data_type() {
+            DataType::FixedSizeList(item, size) => {
+                column.list && *size == list_size(width) && *item.data_type() == element
+            }
+            other => !column.list && *other == element,
+        };
+        if *field.name() != column.name || !fits {
+            return Err(format!(
+                "column {} of type {} where {} of type {}{} belongs",
+                field.name(),
+                field.data_type(),
+                column.name,
+                if column.list { "list of " } else { "" },
+                column.element.name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A record batch of a checked schema as a block. Symbols get the ids that `intern` gives their texts.
+///
+/// # Errors
+/// A text naming the column that is not usable.
+pub(super) fn to_block(
+    batch: &RecordBatch,
+    kind: &Arc<KindDef>,
+    intern: &dyn Fn(&str) -> u32,
+) -> Result<Block, String> {
+    let mut columns = Vec::with_capacity(batch.num_columns());
+    for (column, array) in kind.columns.iter().zip(batch.columns()) {
+        let wrong = |what: &str| format!("column {}: {what}", column.name);
+        let (width, values) = match array.as_fixed_size_list_opt() {
+            Some(lists) if lists.null_count() == 0 => {
+                let from = lists.value_offset_at(0) as usize;
+                let width = lists.value_length().unsigned_abs();
+                (width, lists.values().slice(from, lists.len() * width as usize))
+            }
+            Some(_) => return Err(wrong("it has nulls")),
+            None => (1, Arc::clone(array)),
+        };
+        if values.null_count() > 0 {
+            return Err(wrong("it has nulls"));
+        }
+        columns.push((width, to_column(&values, column.element, intern).map_err(wrong)?));
+    }
+    let rows = u32::try_from(batch.num_rows()).map_err(|_| "a batch has more than 2^32 rows".to_owned())?;
+    Block::from_columns(Arc::clone(kind), rows, columns)
+}
+
+fn to_column(
+    values: &ArrayRef,
+    element: ElementType,
+    intern: &dyn Fn(&str) -> u32,
+) -> Result<ColumnBuf, &'static str> {
+    fn plain<T: ArrowPrimitiveType>(values: &ArrayRef) -> Result<Vec<T::Native>, &'static str> {
+        let values = values.as_primitive_opt::<T>().ok_or("its type is another one")?;
+        Ok(values.values().to_vec())
+    }
+    Ok(match element {
+        ElementType::U8 => ColumnBuf::U8(plain::<UInt8Type>(values)?),
+        ElementType::U16 => ColumnBuf::U16(plain::<UInt16Type>(values)?),
+        ElementType::U32 => ColumnBuf::U32(plain::<UInt32Type>(values)?),
+        ElementType::U64 => ColumnBuf::U64(plain::<UInt64Type>(values)?),
+        ElementType::I64 => ColumnBuf::I64(plain::<Int64Type>(values)?),
+        ElementType::F32 => ColumnBuf::F32(plain::<Float32Type>(values)?),
+        ElementType::F64 => ColumnBuf::F64(plain::<Float64Type>(values)?),
+        ElementType::Sym => ColumnBuf::U32(symbol_ids(values, intern)?),
+    })
+}
+
+fn symbol_ids(values: &ArrayRef, intern: &dyn Fn(&str) -> u32) -> Result<Vec<u32>, &'static str> {
+    let dictionary = values
+        .as_dictionary_opt::<UInt32Type>()
+        .ok_or("its type is another one")?;
+    let texts = dictionary
+        .values()
+        .as_string_opt::<i32>()
+        .ok_or("its dictionary holds no texts")?;
+    let mut ids = Vec::with_capacity(dictionary.len());
+    let mut last = None;
+    for &key in dictionary.keys().values() {
+        let id = match last {
+            Some((known, id)) if known == key => id,
+            _ if (key as usize) < texts.len() && texts.is_valid(key as usize) => {
+                intern(texts.value(key as usize))
+            }
+            _ => return Err("a symbol is not in the dictionary"),
+        };
+        last = Some((key, id));
+        ids.push(id);
+    }
+    Ok(ids)
 }

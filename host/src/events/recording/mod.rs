@@ -8,7 +8,12 @@
 //! `<kind>.2.arrow` and so on, each with its own `FixedSizeList` sizes.
 
 mod archive;
+mod arrow_file;
+mod check;
 mod columns;
+mod reader;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::path::PathBuf;
@@ -19,6 +24,7 @@ use thiserror::Error;
 
 use super::delivery::Totals;
 
+pub use reader::Recording;
 pub use writer::RecordingWriter;
 
 /// Version of the format that this program writes, and the newest one that it reads.
@@ -29,6 +35,8 @@ const FORMAT: &str = "lm-bench recording";
 const STREAM_FILE: &str = "stream.json";
 /// Most files of one kind, that is, most combinations of list lengths.
 const MAX_FILES_PER_KIND: usize = 64;
+/// Most bytes of `stream.json`; a batch takes about 100.
+const MAX_STREAM_BYTES: u64 = 512 << 20;
 
 /// The content of `stream.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,8 +34,18 @@ impl Note {
             text: text.to_string(),
         }
     }
+
+    /// Whether [`RunRecord::judge`] finds this reason by itself in the rest of the record.
+    pub fn is_derived(&self) -> bool {
+        DERIVED.contains(&self.code.as_str())
+    }
 }
 
+/// Codes of the reasons that follow from the record.
+const DERIVED: [&str; 3] = [INTERRUPTED, ERRORS, NO_OUTPUT];
+const INTERRUPTED: &str = "interrupted";
+const ERRORS: &str = "errors";
+const NO_OUTPUT: &str = "no_output";
 /// Share of the usable cores that were busy before the run from which on a warning is given.
 const BUSY_SHARE: f64 = 0.5;
 
@@ -57,20 +67,20 @@ impl RunRecord {
         if counts.iterations < counts.iterations_planned {
             let (done, planned) = (counts.iterations, counts.iterations_planned);
             found.push(Note::new(
-                "interrupted",
+                INTERRUPTED,
                 format_args!("{done} of {planned} iterations were completed"),
             ));
         }
         if counts.errors > 0 {
             let (errors, requests) = (counts.errors, counts.requests);
             found.push(Note::new(
-                "errors",
+                ERRORS,
                 format_args!("{errors} of {requests} sequences failed"),
             ));
         }
         if counts.output_tokens == 0 {
             found.push(Note::new(
-                "no_output",
+                NO_OUTPUT,
                 "no token was generated in the measured part",
             ));
         }
@@ -182,6 +192,10 @@ mod tests {
             (record.verdict.valid, codes(&record.verdict.reasons)),
             (false, vec!["lag"])
         );
+        record.counts.errors = 1;
+        record.judge(vec![Note::new("lag", "the client fell behind")]);
+        let derived: Vec<bool> = record.verdict.reasons.iter().map(Note::is_derived).collect();
+        assert_eq!(derived, [true, false]);
     }
 
     #[test]

@@ -72,6 +72,33 @@ pub struct RunRecord {
     pub output_sample: Option<String>,
 }
 
+impl RunRecord {
+    /// A record of this program in which nothing has happened yet.
+    pub fn empty() -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            tool: Tool::this(),
+            verdict: Verdict::default(),
+            warnings: Vec::new(),
+            started_unix_ms: 0,
+            duration_s: 0.0,
+            headline: Headline::default(),
+            token_source: TokenSource::default(),
+            warmup: Warmup::default(),
+            counts: Counts::default(),
+            timings: Timings::default(),
+            model: ModelFacts::default(),
+            engine: EngineFacts::default(),
+            environment: Environment::default(),
+            plan: BTreeMap::new(),
+            metrics: Vec::new(),
+            plugins: Vec::new(),
+            events: BTreeMap::new(),
+            output_sample: None,
+        }
+    }
+}
+
 /// The program that made a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
@@ -81,6 +108,17 @@ pub struct Tool {
     pub version: String,
     /// Commit it was built from, where the build knew it.
     pub commit: Option<String>,
+}
+
+impl Tool {
+    /// This program. Its commit is what `LM_BENCH_COMMIT` said when it was built.
+    pub fn this() -> Self {
+        Self {
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("LM_BENCH_COMMIT").map(str::to_owned),
+        }
+    }
 }
 
 /// How tokens were counted. Throughputs from different sources do not compare.

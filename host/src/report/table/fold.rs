@@ -52,27 +52,24 @@ pub(super) fn rows<'a>(metrics: &[&'a MetricRecord], detail: bool) -> Vec<Row<'a
     for same_name in
         metrics.chunk_by(|left, right| (&left.plugin, &left.name) == (&right.plugin, &right.name))
     {
-        let mut groups: BTreeMap<(bool, Vec<(&str, &str)>), Vec<&MetricRecord>> = BTreeMap::new();
-        for metric in same_name {
-            groups
-                .entry((folds(metric), kept(metric)))
-                .or_default()
-                .push(metric);
-        }
-        for folds in [false, true] {
-            let of_kind: Vec<&Vec<&MetricRecord>> = groups
-                .iter()
-                .filter(|((kind, _), _)| *kind == folds)
-                .map(|(_, group)| group)
-                .collect();
-            if of_kind.len() > MAX_ROWS {
-                rows.push(fold(&of_kind.into_iter().flatten().copied().collect::<Vec<_>>()));
-            } else {
-                rows.extend(of_kind.into_iter().map(|group| fold(group)));
-            }
-        }
+        let (parts, wholes): (Vec<&MetricRecord>, Vec<&MetricRecord>) =
+            same_name.iter().copied().partition(|metric| folds(metric));
+        rows.extend(fold_all(&wholes));
+        rows.extend(fold_all(&parts));
     }
     rows
+}
+
+/// A row per combination of the labels that are kept, or one row where there are too many combinations.
+fn fold_all<'a>(metrics: &[&'a MetricRecord]) -> Vec<Row<'a>> {
+    let mut groups: BTreeMap<Vec<(&str, &str)>, Vec<&MetricRecord>> = BTreeMap::new();
+    for metric in metrics {
+        groups.entry(kept(metric)).or_default().push(metric);
+    }
+    if groups.len() > MAX_ROWS {
+        return vec![fold(metrics)];
+    }
+    groups.values().map(|group| fold(group)).collect()
 }
 
 fn folds(metric: &MetricRecord) -> bool {

@@ -33,17 +33,14 @@ impl Style {
 
     /// Looks at stdout and the environment: colour only on a terminal and where `NO_COLOR` (<https://no-color.org>) is unset or
     /// empty; signs outside ASCII only where the locale is UTF-8.
-    pub fn detect(detail: bool) -> Self {
+    pub fn of_stdout() -> Self {
         let terminal = std::io::stdout().is_terminal();
         let variable = |name: &str| std::env::var(name).ok();
         let width = if terminal { Table::new().width() } else { None };
-        Self {
-            detail,
-            ..Self::of(terminal, width, variable)
-        }
+        Self::of(terminal, width, variable)
     }
 
-    /// The rule behind [`Self::detect`].
+    /// The rule behind [`Self::of_stdout`].
     fn of(terminal: bool, width: Option<u16>, variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         // POSIX: the first of these that is set and not empty decides.
