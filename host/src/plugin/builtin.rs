@@ -39,7 +39,12 @@ pub struct BuiltinSession {
 impl BuiltinSession {
     /// Prepares a collector.
     pub fn new(builtin: &'static Builtin, limits: &Limits, host: HostSide) -> Self {
-        Self { builtin, instance: None, host, limits: limits.clone() }
+        Self {
+            builtin,
+            instance: None,
+            host,
+            limits: limits.clone(),
+        }
     }
 
     /// Runs one call; a panic becomes a failure.

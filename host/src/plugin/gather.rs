@@ -73,7 +73,11 @@ impl MetricSink for Report {
 
 /// About the memory that a metric takes.
 fn size(metric: &Metric) -> usize {
-    let labels: usize = metric.labels.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let labels: usize = metric
+        .labels
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
     let value = match &metric.value {
         Value::Counter(_) | Value::Gauge(_) => 0,
         Value::Distribution(values) => size_of_val(values.as_slice()),
@@ -97,7 +101,10 @@ mod tests {
 
     #[test]
     fn a_report_within_its_limits_is_kept() {
-        let mut report = Report::new(&Limits { metrics: 2, ..Limits::default() });
+        let mut report = Report::new(&Limits {
+            metrics: 2,
+            ..Limits::default()
+        });
         report.metric(metric("a"));
         report.metric(metric("b"));
         assert_eq!(report.into_metrics().expect("kept"), [metric("a"), metric("b")]);
@@ -105,13 +112,19 @@ mod tests {
 
     #[test]
     fn too_many_metrics_or_bytes_refuse_the_report() {
-        let mut many = Report::new(&Limits { metrics: 1, ..Limits::default() });
+        let mut many = Report::new(&Limits {
+            metrics: 1,
+            ..Limits::default()
+        });
         many.metric(metric("a"));
         many.metric(metric("b"));
         let error = many.into_metrics().expect_err("two metrics");
         assert_eq!(error.to_string(), "reported more than 1 metrics");
 
-        let mut large = Report::new(&Limits { report_bytes: 1_000, ..Limits::default() });
+        let mut large = Report::new(&Limits {
+            report_bytes: 1_000,
+            ..Limits::default()
+        });
         large.metric(metric(&"x".repeat(2_000)));
         let error = large.into_metrics().expect_err("too large");
         assert_eq!(error.to_string(), "reported more than 1000 bytes of metrics");

@@ -79,7 +79,11 @@ mod tests {
     #[test]
     fn lines_are_limited_per_second_and_bytes_per_run() {
         let clock = Clock::fake();
-        let limits = Limits { log_lines_per_second: 2, log_bytes: 10, ..Limits::default() };
+        let limits = Limits {
+            log_lines_per_second: 2,
+            log_bytes: 10,
+            ..Limits::default()
+        };
         let mut book = LogBook::new(&limits, clock.clone());
         for _ in 0..3 {
             book.write(LogLevel::Info, "abc");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lm_bench_plugin::{Batch, Metric, Resolved, Subscription};
 
+use super::check;
 use super::delivery::Feed;
 use super::failure::Failure;
 use super::gather::Report;
@@ -13,7 +14,6 @@ use super::outcome::CollectorOutcome;
 use super::registry::Found;
 use super::resolve::Plan;
 use super::session::{Door, Session};
-use super::check;
 use crate::clock::Clock;
 use crate::events::{Delivery, SymbolTable};
 
@@ -94,7 +94,11 @@ impl Member {
             feeds: Vec::new(),
             absent_kinds: Vec::new(),
             account: Account::default(),
-            checkpoints: Checkpoints { batches: 0, next: 1, last_ns },
+            checkpoints: Checkpoints {
+                batches: 0,
+                next: 1,
+                last_ns,
+            },
             good: None,
         }
     }
@@ -129,7 +133,11 @@ impl Member {
         let resolved: Resolved = plan.resolved;
         self.settle(|member| member.timed(limit, |session| session.open(&config, run, &resolved)))?;
         self.absent_kinds = plan.absent;
-        self.feeds = plan.wanted.into_iter().map(|wanted| Feed::new(wanted, plan.max_rows)).collect();
+        self.feeds = plan
+            .wanted
+            .into_iter()
+            .map(|wanted| Feed::new(wanted, plan.max_rows))
+            .collect();
         Ok(())
     }
 
@@ -150,8 +158,7 @@ impl Member {
         session.host().learn(symbols);
         // Taken out for the time of the calls, which need the rest of the collector.
         let mut feed = self.feeds.swap_remove(at);
-        let delivered =
-            feed.deliver(&delivery.block, delivery.lost_before, |batch| self.deliver(batch));
+        let delivered = feed.deliver(&delivery.block, delivery.lost_before, |batch| self.deliver(batch));
         self.feeds.push(feed);
         if let Err(failure) = delivered {
             self.quarantine(&failure);

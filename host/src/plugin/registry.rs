@@ -57,7 +57,8 @@ impl Found {
 
     /// Where it came from, for messages.
     pub fn place(&self) -> String {
-        self.file().map_or_else(|| "built in".to_owned(), |file| file.path.display().to_string())
+        self.file()
+            .map_or_else(|| "built in".to_owned(), |file| file.path.display().to_string())
     }
 
     /// Checks that this version can run it.
@@ -66,10 +67,18 @@ impl Found {
     /// Naming what it needs.
     pub fn check(&self) -> Result<(), PluginError> {
         match &self.code {
-            Code::Wasm(file, imports) => wasm::check(&file.bytes, imports, &self.manifest)
-                .map_err(|error| PluginError::Component { path: file.path.clone(), error }),
-            Code::Builtin(_) | Code::Dylib(..) => identity::check_interfaces(&self.manifest)
-                .map_err(|error| PluginError::Manifest { place: self.place(), error }),
+            Code::Wasm(file, imports) => {
+                wasm::check(&file.bytes, imports, &self.manifest).map_err(|error| PluginError::Component {
+                    path: file.path.clone(),
+                    error,
+                })
+            }
+            Code::Builtin(_) | Code::Dylib(..) => {
+                identity::check_interfaces(&self.manifest).map_err(|error| PluginError::Manifest {
+                    place: self.place(),
+                    error,
+                })
+            }
         }
     }
 }
@@ -97,7 +106,11 @@ impl Registry {
     ) -> Result<Self, PluginError> {
         let builtin = builtin::all(&policy.limits).map_err(PluginError::builtin)?;
         let folders = search::folders(policy, variable);
-        Ok(Self { builtin, folders, limits: policy.limits.clone() })
+        Ok(Self {
+            builtin,
+            folders,
+            limits: policy.limits.clone(),
+        })
     }
 
     /// Ids of the built-in collectors in order.
@@ -120,16 +133,28 @@ impl Registry {
         let mut files = self.folders.iter().flat_map(|folder| folder.candidates(target));
         if let Some((manifest, builtin)) = self.builtin.iter().find(|(manifest, _)| manifest.id == target) {
             let code = Code::Builtin(builtin);
-            return Ok(Found { manifest: manifest.clone(), code, shadows: files.collect() });
+            return Ok(Found {
+                manifest: manifest.clone(),
+                code,
+                shadows: files.collect(),
+            });
         }
         let Some(path) = files.next() else {
             let searched = self.folders.iter().map(|folder| folder.path.clone()).collect();
             let builtin = self.builtin_ids().map(str::to_owned).collect();
-            return Err(PluginError::Unknown { id: target.to_owned(), builtin, searched });
+            return Err(PluginError::Unknown {
+                id: target.to_owned(),
+                builtin,
+                searched,
+            });
         };
         let mut found = self.open(&path)?;
         if found.manifest.id != target {
-            return Err(PluginError::OtherId { path, id: target.to_owned(), found: found.manifest.id });
+            return Err(PluginError::OtherId {
+                path,
+                id: target.to_owned(),
+                found: found.manifest.id,
+            });
         }
         found.shadows = files.collect();
         Ok(found)
@@ -140,30 +165,44 @@ impl Registry {
         let file = file::read(path, &self.limits)?;
         let (manifest, code) = match file.door {
             Door::Wasm => {
-                let facts = wasm::inspect(&file.bytes, &self.limits)
-                    .map_err(|error| PluginError::Component { path: path.to_owned(), error })?;
+                let facts =
+                    wasm::inspect(&file.bytes, &self.limits).map_err(|error| PluginError::Component {
+                        path: path.to_owned(),
+                        error,
+                    })?;
                 (facts.manifest, Code::Wasm(file, facts.imports))
             }
             Door::Dylib | Door::Builtin => {
-                let facts = dylib::inspect(&file.bytes, &self.limits)
-                    .map_err(|error| PluginError::Elf { path: path.to_owned(), error })?;
+                let facts = dylib::inspect(&file.bytes, &self.limits).map_err(|error| PluginError::Elf {
+                    path: path.to_owned(),
+                    error,
+                })?;
                 (facts.manifest.clone(), Code::Dylib(file, facts))
             }
         };
-        Ok(Found { manifest, code, shadows: Vec::new() })
+        Ok(Found {
+            manifest,
+            code,
+            shadows: Vec::new(),
+        })
     }
 
     /// All plugins within reach: built-in ones, then files in the order of the search.
     pub fn list(&self) -> Vec<Listed> {
         let mut listed: Vec<Listed> = Vec::new();
         for (manifest, builtin) in &self.builtin {
-            let found =
-                Found { manifest: manifest.clone(), code: Code::Builtin(builtin), shadows: Vec::new() };
+            let found = Found {
+                manifest: manifest.clone(),
+                code: Code::Builtin(builtin),
+                shadows: Vec::new(),
+            };
             listed.push(Listed::new(None, Ok(found)));
         }
         for path in self.folders.iter().flat_map(Folder::files) {
             let mut entry = Listed::new(Some(path.clone()), self.open(&path));
-            let first = listed.iter().find(|other| other.id.is_some() && other.id == entry.id);
+            let first = listed
+                .iter()
+                .find(|other| other.id.is_some() && other.id == entry.id);
             entry.shadowed_by = first.map(|first| match &first.path {
                 Some(path) => path.display().to_string(),
                 None => "built in".to_owned(),
@@ -237,7 +276,10 @@ impl Listed {
             problem: None,
         };
         match found {
-            Err(error) => Self { problem: Some(error.to_string()), ..listed },
+            Err(error) => Self {
+                problem: Some(error.to_string()),
+                ..listed
+            },
             Ok(found) => Self {
                 door: Some(found.door()),
                 problem: found.check().err().map(|error| error.to_string()),

@@ -12,9 +12,7 @@ use super::log::LogBook;
 use crate::events::SymbolTable;
 
 /// How a plugin is connected to this program.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Door {
     /// Linked into the program.
@@ -54,7 +52,10 @@ pub struct HostSide {
 impl HostSide {
     /// A host that knows no symbol yet.
     pub fn new(log: LogBook) -> Self {
-        Self { log, symbols: Vec::new() }
+        Self {
+            log,
+            symbols: Vec::new(),
+        }
     }
 
     /// Learns the symbols that are new since the last batch.

@@ -80,7 +80,9 @@ pub enum BuildError {
     #[error("{} is missing: WASM plugins need a Rust toolchain of rustup, 1.82 or later", .0.display())]
     NoLinker(PathBuf),
     /// The crate's name is no id.
-    #[error("crate {0:?} cannot be a plugin: its name is the plugin's id, 2 to 63 of a-z, 0-9 and -, a letter first")]
+    #[error(
+        "crate {0:?} cannot be a plugin: its name is the plugin's id, 2 to 63 of a-z, 0-9 and -, a letter first"
+    )]
     Name(String),
     /// Cargo refused; it has said why.
     #[error("cargo could not build {0}; its messages stand above")]
@@ -147,20 +149,31 @@ pub fn build(build: &Build) -> Result<Built, BuildError> {
     if !is_id(&package.name) {
         return Err(BuildError::Name(package.name));
     }
-    let target_dir = build.target_dir.clone().unwrap_or_else(|| package.target_directory.join("plugins"));
+    let target_dir = build
+        .target_dir
+        .clone()
+        .unwrap_or_else(|| package.target_directory.join("plugins"));
     let library = compile(build, &package, &target_dir)?;
     let path = install(&library, &build.out, &file_name(&package.name, extension))?;
     let registry = Registry::new(&Policy::default())?;
     let found = registry.find(&path.to_string_lossy())?;
     found.check()?;
     if found.manifest.id != package.name {
-        return Err(BuildError::OtherId { name: package.name, id: found.manifest.id });
+        return Err(BuildError::OtherId {
+            name: package.name,
+            id: found.manifest.id,
+        });
     }
     let (size, sha256) = match found.file() {
         Some(file) => (file.bytes.len() as u64, file.sha256.clone()),
         None => (0, hex(&[])),
     };
-    Ok(Built { path, size, sha256, manifest: found.manifest })
+    Ok(Built {
+        path,
+        size,
+        sha256,
+        manifest: found.manifest,
+    })
 }
 
 struct Package {
@@ -184,14 +197,27 @@ fn package(folder: &Path) -> Result<Package, BuildError> {
     let no_crate = || BuildError::NoCrate(folder.to_owned());
     let manifest = folder.join("Cargo.toml").canonicalize().map_err(|_| no_crate())?;
     let mut command = cargo();
-    command.args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]).arg(&manifest);
+    command
+        .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
+        .arg(&manifest);
     let answer = toolchain::output(&mut command)?;
-    let metadata: Metadata = serde_json::from_str(&answer)
-        .map_err(|error| BuildError::Answer { tool: "cargo metadata".to_owned(), message: error.to_string() })?;
+    let metadata: Metadata = serde_json::from_str(&answer).map_err(|error| BuildError::Answer {
+        tool: "cargo metadata".to_owned(),
+        message: error.to_string(),
+    })?;
     let mut packages = metadata.packages.into_iter();
-    let package = packages.find(|package| package.manifest_path.canonicalize().is_ok_and(|path| path == manifest));
+    let package = packages.find(|package| {
+        package
+            .manifest_path
+            .canonicalize()
+            .is_ok_and(|path| path == manifest)
+    });
     let MetadataPackage { name, .. } = package.ok_or_else(no_crate)?;
-    Ok(Package { name, manifest, target_directory: metadata.target_directory })
+    Ok(Package {
+        name,
+        manifest,
+        target_directory: metadata.target_directory,
+    })
 }
 
 /// The cargo that started this program, or the one in the path.
@@ -212,23 +238,49 @@ fn cargo() -> Command {
 /// Compiles the crate and returns the library's path.
 fn compile(build: &Build, package: &Package, target_dir: &Path) -> Result<PathBuf, BuildError> {
     let mut command = cargo();
-    command.args(["rustc", "--lib", "--crate-type=cdylib", "--message-format=json-render-diagnostics"]);
+    command.args([
+        "rustc",
+        "--lib",
+        "--crate-type=cdylib",
+        "--message-format=json-render-diagnostics",
+    ]);
     command.arg("--manifest-path").arg(&package.manifest);
-    command.arg("--target-dir").arg(target_dir).arg(format!("--profile={PROFILE}"));
+    command
+        .arg("--target-dir")
+        .arg(target_dir)
+        .arg(format!("--profile={PROFILE}"));
     for setting in PROFILE_SETTINGS {
-        command.arg("--config").arg(format!("profile.{PROFILE}.{setting}"));
+        command
+            .arg("--config")
+            .arg(format!("profile.{PROFILE}.{setting}"));
     }
     if build.door == Door::Wasm {
         WasmTools::find(&build.folder)?.apply(&mut command);
         command.arg(format!("--target={WASM_TARGET}"));
-        command.arg("--config").arg(format!("profile.{PROFILE}.panic=\"abort\""));
+        command
+            .arg("--config")
+            .arg(format!("profile.{PROFILE}.panic=\"abort\""));
     } else {
         // Panics are caught at the edge, so they must unwind.
-        command.arg("--config").arg(format!("profile.{PROFILE}.panic=\"unwind\""));
-        command.args(["--", "--cfg", "lmb_door=\"dylib\"", "--check-cfg", "cfg(lmb_door, values(\"dylib\"))"]);
+        command
+            .arg("--config")
+            .arg(format!("profile.{PROFILE}.panic=\"unwind\""));
+        command.args([
+            "--",
+            "--cfg",
+            "lmb_door=\"dylib\"",
+            "--check-cfg",
+            "cfg(lmb_door, values(\"dylib\"))",
+        ]);
     }
-    command.current_dir(&build.folder).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().map_err(|error| BuildError::Tool { tool: "cargo".to_owned(), error })?;
+    command
+        .current_dir(&build.folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    let output = command.output().map_err(|error| BuildError::Tool {
+        tool: "cargo".to_owned(),
+        error,
+    })?;
     if !output.status.success() {
         return Err(BuildError::Cargo(package.name.clone()));
     }
@@ -243,11 +295,19 @@ fn library(messages: &str, manifest: &Path) -> Option<PathBuf> {
         manifest_path: PathBuf,
         filenames: Vec<PathBuf>,
     }
-    let wanted = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "so" || extension == "wasm");
+    let wanted = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "so" || extension == "wasm")
+    };
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter(|message| message.manifest_path.canonicalize().is_ok_and(|path| path == manifest))
+        .filter(|message| {
+            message
+                .manifest_path
+                .canonicalize()
+                .is_ok_and(|path| path == manifest)
+        })
         .find_map(|message| message.filenames.into_iter().find(wanted))
 }
 
@@ -266,7 +326,10 @@ fn install(library: &Path, out: &Path, name: &str) -> Result<PathBuf, BuildError
     let mut source = std::fs::File::open(library).map_err(failed(library))?;
     std::io::copy(&mut source, &mut file).map_err(failed(library))?;
     let path = out.join(name);
-    file.persist(&path).map_err(|error| BuildError::Write { path: path.clone(), error: error.error })?;
+    file.persist(&path).map_err(|error| BuildError::Write {
+        path: path.clone(),
+        error: error.error,
+    })?;
     Ok(path)
 }
 
@@ -275,26 +338,35 @@ mod tests {
     use super::*;
 
     fn build_in(folder: &Path, door: Door) -> BuildError {
-        let request =
-            Build { folder: folder.to_owned(), door, out: folder.join("out"), target_dir: None };
+        let request = Build {
+            folder: folder.to_owned(),
+            door,
+            out: folder.join("out"),
+            target_dir: None,
+        };
         build(&request).expect_err("refused")
     }
 
     #[test]
     fn a_folder_without_a_crate_is_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        assert!(matches!(build_in(folder.path(), Door::Wasm), BuildError::NoCrate(path) if path == folder.path()));
+        assert!(
+            matches!(build_in(folder.path(), Door::Wasm), BuildError::NoCrate(path) if path == folder.path())
+        );
         assert!(matches!(build_in(folder.path(), Door::Builtin), BuildError::Door));
     }
 
     #[test]
     fn a_crate_whose_name_is_no_id_is_refused() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let manifest = "[package]\nname = \"my_collector\"\nversion = \"1.0.0\"\nedition = \"2024\"\n[workspace]\n";
+        let manifest =
+            "[package]\nname = \"my_collector\"\nversion = \"1.0.0\"\nedition = \"2024\"\n[workspace]\n";
         std::fs::write(folder.path().join("Cargo.toml"), manifest).expect("a written file");
         std::fs::create_dir(folder.path().join("src")).expect("a folder");
         std::fs::write(folder.path().join("src/lib.rs"), "").expect("a written file");
-        assert!(matches!(build_in(folder.path(), Door::Dylib), BuildError::Name(name) if name == "my_collector"));
+        assert!(
+            matches!(build_in(folder.path(), Door::Dylib), BuildError::Name(name) if name == "my_collector")
+        );
     }
 
     #[test]
@@ -302,7 +374,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("Cargo.toml"), "[package]\nname = 3\n").expect("a written file");
         let error = build_in(folder.path(), Door::Dylib).to_string();
-        assert!(error.starts_with("cargo failed: ") && error.contains("name"), "{error}");
+        assert!(
+            error.starts_with("cargo failed: ") && error.contains("name"),
+            "{error}"
+        );
         assert_eq!(error.lines().count(), 1);
     }
 
@@ -313,7 +388,9 @@ mod tests {
         std::fs::write(&manifest, "").expect("a written file");
         let manifest = manifest.canonicalize().expect("it exists");
         let artefact = |manifest: &str, file: &str| {
-            format!("{{\"reason\":\"compiler-artifact\",\"manifest_path\":{manifest:?},\"filenames\":[{file:?}]}}\n")
+            format!(
+                "{{\"reason\":\"compiler-artifact\",\"manifest_path\":{manifest:?},\"filenames\":[{file:?}]}}\n"
+            )
         };
         let own = manifest.to_string_lossy();
         let messages = artefact("/other/Cargo.toml", "/t/other.so")

@@ -72,9 +72,9 @@ impl DylibSession {
             (abi::STATUS_OK, None) => Ok((callbacks.reply, callbacks.report)),
             (abi::STATUS_OK, Some((_, message))) => Err(Failure::contract(message)),
             (_, Some((code, message))) => Err(Failure::reported(code, &message, self.limits.text_bytes)),
-            (status, None) => {
-                Err(Failure::contract(format!("a call returned status {status} without a reason")))
-            }
+            (status, None) => Err(Failure::contract(format!(
+                "a call returned status {status} without a reason"
+            ))),
         }
     }
 
@@ -126,7 +126,12 @@ impl Session for DylibSession {
     fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
         let mut columns = std::mem::take(&mut self.columns);
         columns.0.clear();
-        columns.0.extend(batch.columns.iter().map(|column| view(column.width, &column.data)));
+        columns.0.extend(
+            batch
+                .columns
+                .iter()
+                .map(|column| view(column.width, &column.data)),
+        );
         let view = abi::BatchV1 {
             size: size_of::<abi::BatchV1>() as u32,
             rows: batch.rows,
@@ -146,7 +151,8 @@ impl Session for DylibSession {
 
     fn checkpoint(&mut self) -> Result<Report, Failure> {
         // SAFETY: the handle is open; the callbacks are valid for the call.
-        let (_, report) = self.call(|table, instance, host| unsafe { (table.checkpoint)(instance.0, host) })?;
+        let (_, report) =
+            self.call(|table, instance, host| unsafe { (table.checkpoint)(instance.0, host) })?;
         Ok(report)
     }
 
@@ -179,5 +185,10 @@ fn view(width: u32, data: &Data<'_>) -> abi::ColumnV1 {
         Data::F32(values) => (abi::element::F32, parts(values)),
         Data::F64(values) => (abi::element::F64, parts(values)),
     };
-    abi::ColumnV1 { data: data_pointer, len: data.len() as u64, width, element }
+    abi::ColumnV1 {
+        data: data_pointer,
+        len: data.len() as u64,
+        width,
+        element,
+    }
 }
