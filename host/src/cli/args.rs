@@ -7,7 +7,8 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::plan::{Collect, Instrument, LoadFormat, OutputFormat, PluginConfig, PromptSource};
+use crate::model::LoadFormat;
+use crate::plan::{Collect, Instrument, OutputFormat, PluginConfig, PromptSource};
 use crate::stats::Percent;
 
 /// Flags of `run`.

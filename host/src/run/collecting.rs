@@ -7,7 +7,7 @@ use lm_bench_plugin::RunInfo;
 use super::RunError;
 use crate::clock::Clock;
 use crate::events::{
-    CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, RecordingWriter,
+    CollectMode, Collection, CollectionSetup, Finished, KindTable, Recorder, RecorderConfig, RecordingWriter,
     SymbolTable,
 };
 use crate::plan::{Collect, PluginPlan, RunPlan};
@@ -35,18 +35,30 @@ pub(super) fn collectors(
     Ok(Collectors::load(&requests, info, kinds, &policy)?)
 }
 
+/// Event stream of a run, and the symbols that its rows refer to.
+pub(super) struct Collecting {
+    collection: Collection<Collectors>,
+    symbols: Arc<SymbolTable>,
+}
+
+impl Collecting {
+    /// Ends the stream: collectors that waited get their events now.
+    pub(super) fn finish(
+        self,
+        recorder: Recorder,
+    ) -> Result<(Finished<Collectors>, Arc<SymbolTable>), RunError> {
+        Ok((self.collection.finish(recorder)?, self.symbols))
+    }
+}
+
 /// Starts to collect.
 pub(super) fn start(
     plan: &RunPlan,
     clock: &Clock,
     collectors: Collectors,
-) -> Result<(Recorder, Collection<Collectors>, Arc<SymbolTable>), RunError> {
+) -> Result<(Recorder, Collecting), RunError> {
     let kinds = KindTable::builtin();
-    let recording = plan
-        .record
-        .as_deref()
-        .map(|path| RecordingWriter::create(path, &kinds))
-        .transpose()?;
+    let recording = plan.record.as_deref().map(|path| RecordingWriter::create(path, &kinds)).transpose()?;
     let symbols = Arc::new(SymbolTable::new());
     let setup = CollectionSetup {
         config: RecorderConfig {
@@ -64,7 +76,7 @@ pub(super) fn start(
         },
     };
     let (recorder, collection) = Collection::start(setup, recording, collectors)?;
-    Ok((recorder, collection, symbols))
+    Ok((recorder, Collecting { collection, symbols }))
 }
 
 /// Refuses a recording that `replay` would not take for one.

@@ -63,7 +63,8 @@ impl Driver<'_> {
     }
 
     fn iterations(&mut self, numbers: Range<u32>) -> Result<Done, RunError> {
-        let steps = |iterations: u32| u64::from(iterations) * u64::from(self.shape.output_tokens);
+        let output_tokens = u64::from(self.shape.output_tokens);
+        let steps = |iterations: u32| u64::from(iterations) * output_tokens;
         let (first, all) = (numbers.start, steps(numbers.end - numbers.start));
         // The loop itself must not allocate between two time stamps.
         let mut done = Done {
