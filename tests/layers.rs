@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up.
 const LAYERS: &[&str] = &[
-    "clock", "model", "workload", "events", "engine", "probe", "plugin", "stats", "report", "compare", "plan", "run",
-    "cli", "main",
+    "clock", "model", "workload", "events", "engine", "probe", "plugin", "stats", "report", "compare",
+    "plan", "run", "cli", "main",
 ];
 
 /// Joined by `run` alone.
@@ -27,7 +27,11 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The module of the host that a file below `host/src` belongs to.
 fn module_of(relative: &Path) -> String {
     let first = relative.components().next().expect("a file has a name");
-    first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
+    first
+        .as_os_str()
+        .to_string_lossy()
+        .trim_end_matches(".rs")
+        .to_owned()
 }
 
 /// Modules named by `crate::` paths in a line.
@@ -39,9 +43,16 @@ fn imported(line: &str) -> impl Iterator<Item = String> + '_ {
             None => rest,
         };
         let word = |text: &str| {
-            text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+            text.trim()
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect::<String>()
         };
-        if rest.starts_with('{') { names.split(',').map(word).collect() } else { vec![word(names)] }
+        if rest.starts_with('{') {
+            names.split(',').map(word).collect()
+        } else {
+            vec![word(names)]
+        }
     })
 }
 
@@ -62,7 +73,11 @@ fn modules_import_only_what_stands_below_them() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     rust_files(&source, &mut files);
-    assert!(files.len() > 20, "the test looks at the wrong folder: {}", source.display());
+    assert!(
+        files.len() > 20,
+        "the test looks at the wrong folder: {}",
+        source.display()
+    );
     let mut broken = Vec::new();
     for file in files {
         let relative = file.strip_prefix(&source).expect("below the source folder");
@@ -73,7 +88,11 @@ fn modules_import_only_what_stands_below_them() {
         );
         for (number, line) in fs::read_to_string(&file).expect("UTF-8").lines().enumerate() {
             for reason in imported(line).filter_map(|other| broken_rule(&module, &other)) {
-                broken.push(format!("host/src/{}:{}: {reason}", relative.display(), number + 1));
+                broken.push(format!(
+                    "host/src/{}:{}: {reason}",
+                    relative.display(),
+                    number + 1
+                ));
             }
         }
     }
@@ -85,7 +104,9 @@ fn plugins_import_the_sdk_and_nothing_else_of_ours() {
     let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins");
     for entry in fs::read_dir(plugins).expect("the plugins") {
         let manifest = entry.expect("a readable entry").path().join("Cargo.toml");
-        let Ok(text) = fs::read_to_string(&manifest) else { continue };
+        let Ok(text) = fs::read_to_string(&manifest) else {
+            continue;
+        };
         let parsed: toml::Table = text.parse().expect("valid TOML");
         let dependencies = parsed["dependencies"].as_table().expect("a table");
         for name in dependencies.keys().filter(|name| name.starts_with("lm-bench")) {

@@ -54,7 +54,9 @@ struct Text {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(name: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/assets/reference").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/assets/reference")
+        .join(name);
     let text = std::fs::read_to_string(&path).expect("the committed reference");
     serde_json::from_str(&text).expect("a valid reference")
 }
@@ -86,10 +88,14 @@ fn follow(engine: &mut CandleEngine, name: &str, case: &Case) -> Result<Vec<Diff
         let found = argmax(logits);
         if found != expected {
             let (ours, theirs) = (logits[found as usize], logits[expected as usize]);
-            let text =
-                format!("{name}[{position}]: {found} at {ours}, llama.cpp chose {expected}, here at {theirs}");
+            let text = format!(
+                "{name}[{position}]: {found} at {ours}, llama.cpp chose {expected}, here at {theirs}"
+            );
             eprintln!("{text}");
-            differences.push(Difference { gap: ours - theirs, text });
+            differences.push(Difference {
+                gap: ours - theirs,
+                text,
+            });
         }
         engine.decode(&[expected], &mut recorder)?;
     }
@@ -99,7 +105,11 @@ fn follow(engine: &mut CandleEngine, name: &str, case: &Case) -> Result<Vec<Diff
 /// Feeds all cases of a reference to a model file; returns the positions seen and the differences.
 fn compare(path: &Path, reference: &str) -> Result<(usize, Vec<Difference>), Failed> {
     let model = open(path)?;
-    let options = LoadOptions { fp8: None, run: (1, 512), threads: None };
+    let options = LoadOptions {
+        fp8: None,
+        run: (1, 512),
+        threads: None,
+    };
     let mut engine = CandleEngine::load(&model, options)?;
     let reference: Reference = read(reference);
     let mut positions = 0;
@@ -108,13 +118,25 @@ fn compare(path: &Path, reference: &str) -> Result<(usize, Vec<Difference>), Fai
         differences.extend(follow(&mut engine, name, case)?);
         positions += case.tokens.len();
     }
-    eprintln!("{reference_name}: {positions} positions, {} differ", differences.len(), reference_name = path.display());
-    if positions < 100 { Err("too few positions".into()) } else { Ok((positions, differences)) }
+    eprintln!(
+        "{reference_name}: {positions} positions, {} differ",
+        differences.len(),
+        reference_name = path.display()
+    );
+    if positions < 100 {
+        Err("too few positions".into())
+    } else {
+        Ok((positions, differences))
+    }
 }
 
 fn agrees_but_for_ties(path: &Path, reference: &str) -> Result<(), Failed> {
     let (_, differences) = compare(path, reference)?;
-    let real: Vec<_> = differences.into_iter().filter(|d| d.gap > TIE).map(|d| d.text).collect();
+    let real: Vec<_> = differences
+        .into_iter()
+        .filter(|d| d.gap > TIE)
+        .map(|d| d.text)
+        .collect();
     none(&real)
 }
 
@@ -124,12 +146,20 @@ fn agrees_within_rounding(path: &Path, reference: &str) -> Result<(), Failed> {
     if equal < AGREEMENT {
         return Err(format!("only {:.1} % of {positions} positions agree", equal * 100.0).into());
     }
-    let real: Vec<_> = differences.into_iter().filter(|d| d.gap > ROUNDING).map(|d| d.text).collect();
+    let real: Vec<_> = differences
+        .into_iter()
+        .filter(|d| d.gap > ROUNDING)
+        .map(|d| d.text)
+        .collect();
     none(&real)
 }
 
 fn none(differences: &[String]) -> Result<(), Failed> {
-    if differences.is_empty() { Ok(()) } else { Err(differences.join("\n").into()) }
+    if differences.is_empty() {
+        Ok(())
+    } else {
+        Err(differences.join("\n").into())
+    }
 }
 
 fn tokenizer_agrees(path: &Path) -> Result<(), Failed> {
@@ -163,16 +193,26 @@ fn trial(
 
 fn main() {
     let trials = vec![
-        trial("greedy_tokens_agree_with_llama_cpp_in_float32", "LM_BENCH_TEST_F32_MODEL", |path| {
-            agrees_but_for_ties(path, "smollm2-f32.json")
-        }),
-        trial("greedy_tokens_agree_with_llama_cpp_within_rounding", "LM_BENCH_TEST_MODEL", |path| {
-            agrees_within_rounding(path, "smollm2-q4_1.json")
-        }),
-        trial("token_ids_agree_with_llama_cpp", "LM_BENCH_TEST_MODEL", tokenizer_agrees),
-        trial("equal_experts_give_the_dense_models_tokens", "LM_BENCH_TEST_MOE_MODEL", |path| {
-            agrees_within_rounding(path, "smollm2-moe.json")
-        }),
+        trial(
+            "greedy_tokens_agree_with_llama_cpp_in_float32",
+            "LM_BENCH_TEST_F32_MODEL",
+            |path| agrees_but_for_ties(path, "smollm2-f32.json"),
+        ),
+        trial(
+            "greedy_tokens_agree_with_llama_cpp_within_rounding",
+            "LM_BENCH_TEST_MODEL",
+            |path| agrees_within_rounding(path, "smollm2-q4_1.json"),
+        ),
+        trial(
+            "token_ids_agree_with_llama_cpp",
+            "LM_BENCH_TEST_MODEL",
+            tokenizer_agrees,
+        ),
+        trial(
+            "equal_experts_give_the_dense_models_tokens",
+            "LM_BENCH_TEST_MOE_MODEL",
+            |path| agrees_within_rounding(path, "smollm2-moe.json"),
+        ),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -128,8 +128,20 @@ impl Block {
                 ColumnBuf::with_capacity(column.element, room)
             })
             .collect();
-        let widths = kind.columns.iter().map(|column| u32::from(!column.list)).collect();
-        Self { kind, columns, widths, rows: 0, capacity, first_row: 0, weight: 1.0 }
+        let widths = kind
+            .columns
+            .iter()
+            .map(|column| u32::from(!column.list))
+            .collect();
+        Self {
+            kind,
+            columns,
+            widths,
+            rows: 0,
+            capacity,
+            first_row: 0,
+            weight: 1.0,
+        }
     }
 
     /// A block from whole columns, as a recording holds them.
@@ -153,7 +165,15 @@ impl Block {
             check_column(def, rows, *width, column)?;
         }
         let (widths, columns) = columns.into_iter().unzip();
-        Ok(Self { kind, columns, widths, rows, capacity: rows, first_row: 0, weight: 1.0 })
+        Ok(Self {
+            kind,
+            columns,
+            widths,
+            rows,
+            capacity: rows,
+            first_row: 0,
+            weight: 1.0,
+        })
     }
 
     /// The kind of all rows.
@@ -218,8 +238,7 @@ impl Block {
     /// When the range is outside the block.
     pub fn column_rows(&self, index: usize, from: u32, to: u32) -> ColumnData<'_> {
         let width = self.widths[index];
-        let data =
-            self.columns[index].slice((from * width) as usize, (to * width) as usize);
+        let data = self.columns[index].slice((from * width) as usize, (to * width) as usize);
         ColumnData { width, data }
     }
 }
@@ -236,7 +255,12 @@ fn check_column(def: &ColumnDef, rows: u32, width: u32, column: &ColumnBuf) -> R
         ColumnBuf::F64(_) => ElementType::F64,
     };
     if element != def.element {
-        return Err(format!("column {} is {}, expected {}", def.name, element.name(), def.element.name()));
+        return Err(format!(
+            "column {} is {}, expected {}",
+            def.name,
+            element.name(),
+            def.element.name()
+        ));
     }
     if (!def.list && width != 1) || (def.list && width == 0 && rows > 0) {
         return Err(format!("column {} has {width} values per row", def.name));

@@ -1,5 +1,7 @@
 //! The trait that a plugin author implements.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 
 use crate::batch::Batch;
@@ -65,6 +67,30 @@ impl<'a> Cx<'a> {
     /// Costs a call to the host: keep what you look up.
     pub fn symbol(&mut self, id: u32) -> Option<String> {
         self.host.symbol(id)
+    }
+}
+
+/// Texts of the symbols looked up so far, so that the host is asked once for each.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    texts: BTreeMap<u32, String>,
+}
+
+impl Symbols {
+    /// The text of a symbol id.
+    ///
+    /// # Errors
+    /// A [`Fault::data`] for an id that the host does not know.
+    pub fn text(&mut self, id: u32, cx: &mut Cx<'_>) -> Result<&str, Fault> {
+        use std::collections::btree_map::Entry;
+        match self.texts.entry(id) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let text = cx.symbol(id);
+                let text = text.ok_or_else(|| Fault::data(format!("no text for symbol {id}")))?;
+                Ok(new.insert(text))
+            }
+        }
     }
 }
 

@@ -313,7 +313,11 @@ impl<C> Copy for Column<C> {}
 impl<C: Cell> Column<C> {
     /// Names a column, for kinds that are not in [`kinds`](crate::kinds) (vendor kinds).
     pub const fn new(kind: &'static str, name: &'static str) -> Self {
-        Self { kind, name, cell: PhantomData }
+        Self {
+            kind,
+            name,
+            cell: PhantomData,
+        }
     }
 }
 
@@ -334,6 +338,9 @@ impl<C> Copy for Col<C> {}
 
 impl<C: Cell> Col<C> {
     pub(crate) const fn at(position: usize) -> Self {
-        Self { position, cell: PhantomData }
+        Self {
+            position,
+            cell: PhantomData,
+        }
     }
 }

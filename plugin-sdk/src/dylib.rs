@@ -4,10 +4,10 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use abi_stable::library::{LibHeader, RootModuleResult};
-pub use abi_stable::std_types::RStr;
 use abi_stable::library::CheckTypeLayout;
+pub use abi_stable::library::{LibHeader, RootModuleResult};
 use abi_stable::prefix_type::PrefixTypeTrait;
+pub use abi_stable::std_types::RStr;
 use lm_bench_abi as abi;
 
 use crate::batch::Batch;
@@ -62,9 +62,7 @@ pub fn leak(entry: abi::RustEntry) -> abi::RustEntryRef {
 /// The header that `abi_stable` looks for.
 pub const fn root_header(constructor: extern "C" fn() -> RootModuleResult) -> LibHeader {
     // SAFETY: `load_root` returns an erased `RustEntryRef`.
-    unsafe {
-        LibHeader::from_constructor::<abi::RustEntryRef>(constructor, CheckTypeLayout::Yes)
-    }
+    unsafe { LibHeader::from_constructor::<abi::RustEntryRef>(constructor, CheckTypeLayout::Yes) }
 }
 
 /// The host's callbacks during one call.
@@ -131,7 +129,11 @@ impl MetricSink for Callbacks<'_> {
             Value::Counter(count) => (view.shape, view.count) = (abi::shape::COUNTER, *count),
             Value::Gauge(number) => (view.shape, view.number) = (abi::shape::GAUGE, *number),
             Value::Distribution(values) => {
-                buckets.extend(values.iter().map(|&(value, count)| abi::BucketV1 { value, count }));
+                buckets.extend(
+                    values
+                        .iter()
+                        .map(|&(value, count)| abi::BucketV1 { value, count }),
+                );
                 view.shape = abi::shape::DISTRIBUTION;
                 (view.buckets, view.buckets_len) = (buckets.as_ptr(), buckets.len());
             }
@@ -143,10 +145,7 @@ impl MetricSink for Callbacks<'_> {
 }
 
 /// Runs one call: a fault or a panic is told to the host and nothing unwinds across the edge.
-fn guarded(
-    host: *const abi::HostV1,
-    call: impl FnOnce(&mut Callbacks<'_>) -> Result<(), Fault>,
-) -> i32 {
+fn guarded(host: *const abi::HostV1, call: impl FnOnce(&mut Callbacks<'_>) -> Result<(), Fault>) -> i32 {
     // SAFETY: the host lends its table for the call.
     let Some(host) = (unsafe { host.as_ref() }) else {
         return abi::STATUS_FAULT;
@@ -155,7 +154,10 @@ fn guarded(
     match catch_unwind(AssertUnwindSafe(|| call(&mut callbacks))) {
         Ok(Ok(())) => abi::STATUS_OK,
         Ok(Err(fault)) => callbacks.fault(&fault),
-        Err(panic) => callbacks.fault(&Fault { code: FaultCode::Panic, message: panic_text(&panic) }),
+        Err(panic) => callbacks.fault(&Fault {
+            code: FaultCode::Panic,
+            message: panic_text(&panic),
+        }),
     }
 }
 
@@ -187,8 +189,8 @@ unsafe extern "C" fn subscribe<C: Collector>(
 ) -> i32 {
     guarded(host, |callbacks| {
         let subscription = erased::subscribe::<C>(utf8(config)?, utf8(run)?)?;
-        let json = serde_json::to_string(&subscription)
-            .map_err(|error| Fault::contract(error.to_string()))?;
+        let json =
+            serde_json::to_string(&subscription).map_err(|error| Fault::contract(error.to_string()))?;
         callbacks.reply(&json);
         Ok(())
     })
@@ -244,7 +246,10 @@ unsafe extern "C" fn on_batch(
             lost_before: batch.lost_before,
             columns: &columns,
         };
-        slot(instance)?.as_mut().ok_or_else(finished)?.on_batch(&view, callbacks)
+        slot(instance)?
+            .as_mut()
+            .ok_or_else(finished)?
+            .on_batch(&view, callbacks)
     })
 }
 
@@ -280,17 +285,25 @@ fn column(column: &abi::ColumnV1) -> Result<ColumnData<'_>, Fault> {
             other => return Err(Fault::contract(format!("unknown element type {other}"))),
         }
     };
-    Ok(ColumnData { width: column.width, data })
+    Ok(ColumnData {
+        width: column.width,
+        data,
+    })
 }
 
 unsafe extern "C" fn checkpoint(instance: *mut c_void, host: *const abi::HostV1) -> i32 {
     guarded(host, |callbacks| {
-        slot(instance)?.as_mut().ok_or_else(finished)?.checkpoint(callbacks)
+        slot(instance)?
+            .as_mut()
+            .ok_or_else(finished)?
+            .checkpoint(callbacks)
     })
 }
 
 unsafe extern "C" fn finish(instance: *mut c_void, host: *const abi::HostV1) -> i32 {
-    guarded(host, |callbacks| slot(instance)?.take().ok_or_else(finished)?.finish(callbacks))
+    guarded(host, |callbacks| {
+        slot(instance)?.take().ok_or_else(finished)?.finish(callbacks)
+    })
 }
 
 unsafe extern "C" fn destroy(instance: *mut c_void) {

@@ -62,11 +62,7 @@ pub fn subscribe<C: Collector>(config: &str, run: &str) -> Result<Subscription, 
 ///
 /// # Errors
 /// A configuration fault naming the offending key, or what the collector returned.
-pub fn open<C: Collector>(
-    config: &str,
-    run: &str,
-    resolved: &Resolved,
-) -> Result<Box<dyn Instance>, Fault> {
+pub fn open<C: Collector>(config: &str, run: &str, resolved: &Resolved) -> Result<Box<dyn Instance>, Fault> {
     let collector = C::new(parse_config::<C>(config)?, &parse_run(run)?, resolved)?;
     Ok(Box::new(Typed(collector)))
 }

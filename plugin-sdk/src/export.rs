@@ -14,14 +14,9 @@ macro_rules! export {
         const _: () = {
             use $crate::Collector as _;
 
-            const LENGTH: usize = $crate::manifest::length(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
-            const BYTES: [u8; LENGTH] = $crate::manifest::bytes::<LENGTH>(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
+            const LENGTH: usize = $crate::manifest::length(&<$collector>::INFO, <$collector>::METRICS);
+            const BYTES: [u8; LENGTH] =
+                $crate::manifest::bytes::<LENGTH>(&<$collector>::INFO, <$collector>::METRICS);
 
             $crate::__export_builtin!($collector, BYTES);
             $crate::__export_wasm!($collector, BYTES, LENGTH);
@@ -41,14 +36,9 @@ macro_rules! export_builtin {
         const _: () = {
             use $crate::Collector as _;
 
-            const LENGTH: usize = $crate::manifest::length(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
-            const BYTES: [u8; LENGTH] = $crate::manifest::bytes::<LENGTH>(
-                &<$collector>::INFO,
-                <$collector>::METRICS,
-            );
+            const LENGTH: usize = $crate::manifest::length(&<$collector>::INFO, <$collector>::METRICS);
+            const BYTES: [u8; LENGTH] =
+                $crate::manifest::bytes::<LENGTH>(&<$collector>::INFO, <$collector>::METRICS);
             $crate::__export_builtin!($collector, BYTES);
         };
     };
@@ -88,7 +78,9 @@ macro_rules! __export_wasm {
         #[used]
         static MANIFEST: [u8; $length] = $bytes;
 
-        $crate::wasm::__export_component!($crate::wasm::Component<$collector> with_types_in $crate::wasm);
+        // The generated macro takes a name, not a path.
+        type Component = $crate::wasm::Component<$collector>;
+        $crate::wasm::__export_component!(Component with_types_in $crate::wasm);
     };
 }
 
@@ -133,7 +125,10 @@ macro_rules! __export_dylib {
                 $crate::dylib::interface(abi::Bytes::of(id.as_str().as_bytes()), &TABLE)
             }
             fn load() -> abi::RustEntryRef {
-                $crate::dylib::leak(abi::RustEntry { manifest, interface })
+                $crate::dylib::leak(abi::RustEntry {
+                    manifest,
+                    interface,
+                })
             }
             $crate::dylib::load_root(load)
         }

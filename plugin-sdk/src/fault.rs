@@ -41,17 +41,26 @@ pub struct Fault {
 impl Fault {
     /// The configuration or the run does not suit the collector.
     pub fn config(message: impl Into<String>) -> Self {
-        Self { code: FaultCode::Config, message: message.into() }
+        Self {
+            code: FaultCode::Config,
+            message: message.into(),
+        }
     }
 
     /// The events contradict themselves or what was promised.
     pub fn data(message: impl Into<String>) -> Self {
-        Self { code: FaultCode::Data, message: message.into() }
+        Self {
+            code: FaultCode::Data,
+            message: message.into(),
+        }
     }
 
     /// Host or collector broke the calling contract.
     pub fn contract(message: impl Into<String>) -> Self {
-        Self { code: FaultCode::Contract, message: message.into() }
+        Self {
+            code: FaultCode::Contract,
+            message: message.into(),
+        }
     }
 }
 

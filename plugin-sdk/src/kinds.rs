@@ -419,7 +419,7 @@ kinds! {
         top_k: u32, "1";
         /// Experts in the layer.
         experts: u32, "1";
-        /// Assignments to each expert.
+        /// Assignments to each expert, those that were dropped afterwards included.
         counts: List<u32>, "1";
         /// Router probability of each expert, summed over the tokens.
         prob_sum: List<f32>, "1";

@@ -53,6 +53,53 @@ pub struct MetricDecl {
     pub formula: String,
     /// What it tells.
     pub about: String,
+    /// Keys of its labels.
+    #[serde(default)]
+    pub labels: Vec<String>,
+}
+
+/// The metrics of some collectors as a Markdown page, in the order of their ids.
+pub fn markdown(manifests: &[Manifest]) -> String {
+    let mut sorted: Vec<&Manifest> = manifests.iter().collect();
+    sorted.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut page = "# Metrics\n\n\
+        What the collectors in this repository report. This page is made from their manifests; do not edit it.\n\n\
+        Formulas are in terms of event columns (`docs/events.md`). A value without one of the labels stands for all \
+        values of that label. What cannot be known is reported as unavailable, with the reason.\n"
+        .to_owned();
+    for manifest in sorted {
+        page += &format!("\n## {}\n\n{}\n", manifest.id, manifest.about);
+        for metric in &manifest.metrics {
+            page += &metric_markdown(metric);
+        }
+    }
+    page
+}
+
+fn metric_markdown(metric: &MetricDecl) -> String {
+    let kind = match metric.kind {
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+        MetricKind::Distribution => "distribution",
+    };
+    let direction = match metric.direction {
+        Direction::Higher => "higher is better",
+        Direction::Lower => "lower is better",
+        Direction::Neither => "neither direction is better",
+    };
+    let unit = if metric.unit == "1" {
+        "no unit".to_owned()
+    } else {
+        format!("unit `{}`", metric.unit)
+    };
+    let labels: Vec<String> = metric.labels.iter().map(|key| format!("`{key}`")).collect();
+    let labels = if labels.is_empty() {
+        "no labels".to_owned()
+    } else {
+        format!("labels {}", labels.join(", "))
+    };
+    let (name, about, formula) = (&metric.name, &metric.about, &metric.formula);
+    format!("\n### {name}\n\n{kind}, {unit}, {direction}, {labels}\n\n{about}\n\n```text\n{formula}\n```\n")
 }
 
 /// Length of the manifest of a collector in bytes.
@@ -116,16 +163,19 @@ impl<const N: usize> Json<N> {
 }
 
 const fn write<const N: usize>(info: &Info, metrics: &[MetricDef]) -> Json<N> {
-    let mut json = Json { buffer: [0; N], length: 0 }
-        .raw("{\"schema\":1,")
-        .field("id", info.id)
-        .field("version", info.version)
-        .field("about", info.about)
-        .field("license", info.license)
-        .field("sdk", SDK_VERSION)
-        .raw("\"requires\":[")
-        .string(COLLECTOR_INTERFACE)
-        .raw("],\"metrics\":[");
+    let mut json = Json {
+        buffer: [0; N],
+        length: 0,
+    }
+    .raw("{\"schema\":1,")
+    .field("id", info.id)
+    .field("version", info.version)
+    .field("about", info.about)
+    .field("license", info.license)
+    .field("sdk", SDK_VERSION)
+    .raw("\"requires\":[")
+    .string(COLLECTOR_INTERFACE)
+    .raw("],\"metrics\":[");
     let mut index = 0;
     while index < metrics.len() {
         if index > 0 {
@@ -148,16 +198,24 @@ const fn write_metric<const N: usize>(json: Json<N>, metric: &MetricDef) -> Json
         Direction::Lower => "lower",
         Direction::Neither => "neither",
     };
-    json.byte(b'{')
+    let mut json = json
+        .byte(b'{')
         .field("name", metric.name)
         .field("unit", metric.unit)
         .field("kind", kind)
         .field("direction", direction)
         .field("formula", metric.formula)
-        .string("about")
-        .byte(b':')
-        .string(metric.about)
-        .byte(b'}')
+        .field("about", metric.about)
+        .raw("\"labels\":[");
+    let mut index = 0;
+    while index < metric.labels.len() {
+        if index > 0 {
+            json = json.byte(b',');
+        }
+        json = json.string(metric.labels[index]);
+        index += 1;
+    }
+    json.raw("]}")
 }
 
 #[cfg(test)]
@@ -171,7 +229,11 @@ mod tests {
         license: "MIT",
     };
     const METRICS: &[MetricDef] = &[
-        MetricDef::gauge("a", "ms").better(Direction::Lower).formula("x / y").about("an \u{e4}"),
+        MetricDef::gauge("a", "ms")
+            .better(Direction::Lower)
+            .formula("x / y")
+            .about("an \u{e4}")
+            .labels(&["phase", "layer"]),
         MetricDef::counter("b"),
     ];
     const BYTES: [u8; length(&INFO, METRICS)] = bytes(&INFO, METRICS);
@@ -180,12 +242,35 @@ mod tests {
     fn the_compile_time_json_reads_back() {
         let manifest: Manifest = serde_json::from_slice(&BYTES).expect("valid JSON");
         assert_eq!(manifest.schema, SCHEMA);
-        assert_eq!((manifest.id.as_str(), manifest.version.as_str()), (INFO.id, INFO.version));
+        assert_eq!(
+            (manifest.id.as_str(), manifest.version.as_str()),
+            (INFO.id, INFO.version)
+        );
         assert_eq!(manifest.about, INFO.about);
         assert_eq!(manifest.requires, [COLLECTOR_INTERFACE]);
         assert_eq!(manifest.metrics.len(), 2);
         assert_eq!(manifest.metrics[0].about, "an \u{e4}");
         assert_eq!(manifest.metrics[0].direction, Direction::Lower);
+        assert_eq!(manifest.metrics[0].labels, ["phase", "layer"]);
         assert_eq!(manifest.metrics[1].kind, MetricKind::Counter);
+    }
+
+    #[test]
+    fn the_page_tells_what_a_manifest_does() {
+        let first: Manifest = serde_json::from_slice(&BYTES).expect("valid JSON");
+        let mut second = first.clone();
+        second.id = "a-probe".to_owned();
+        second.metrics.truncate(1);
+        let page = markdown(&[first, second]);
+        let (a, b) = (page.find("\n## a-probe\n"), page.find("\n## probe\n"));
+        assert!(a.is_some() && a < b, "{page}");
+        assert_eq!(page.matches("\n### a\n").count(), 2);
+        let line = "\ngauge, unit `ms`, lower is better, labels `phase`, `layer`\n";
+        assert!(page.contains(line), "{page}");
+        assert!(page.contains("\n```text\nx / y\n```\n"), "{page}");
+        assert!(
+            page.contains("\ncounter, no unit, neither direction is better, no labels\n"),
+            "{page}"
+        );
     }
 }

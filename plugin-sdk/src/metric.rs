@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Most metrics that a report may hold unless the user raises the limit; a collector that has more to say leaves detail
+/// out and tells so.
+pub const MAX_METRICS: usize = 4096;
+
 /// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -41,6 +45,8 @@ pub struct MetricDef {
     pub formula: &'static str,
     /// What the metric tells, in one sentence.
     pub about: &'static str,
+    /// Keys of the labels that may tell its values apart. A value without a key stands for all values of that key.
+    pub labels: &'static [&'static str],
 }
 
 impl MetricDef {
@@ -53,6 +59,7 @@ impl MetricDef {
             direction: Direction::Neither,
             formula: "",
             about: "",
+            labels: &[],
         }
     }
 
@@ -88,6 +95,13 @@ impl MetricDef {
     #[must_use]
     pub const fn about(mut self, about: &'static str) -> Self {
         self.about = about;
+        self
+    }
+
+    /// Names the keys of its labels.
+    #[must_use]
+    pub const fn labels(mut self, keys: &'static [&'static str]) -> Self {
+        self.labels = keys;
         self
     }
 }
@@ -156,16 +170,32 @@ impl<'a> Sink<'a> {
         if value.is_finite() {
             self.report(metric, labels, Value::Gauge(value), samples);
         } else {
-            self.unavailable(metric, labels, "the formula gives no finite value for these events");
+            self.unavailable(
+                metric,
+                labels,
+                "the formula gives no finite value for these events",
+            );
         }
     }
 
     /// Reports `numerator / denominator`, or unavailable where the denominator is 0.
     pub fn ratio(&mut self, metric: &MetricDef, labels: Labels<'_>, samples: u64, parts: (f64, f64)) {
         if parts.1 == 0.0 {
-            self.unavailable(metric, labels, "nothing was measured that the value could be divided by");
+            self.unavailable(
+                metric,
+                labels,
+                "nothing was measured that the value could be divided by",
+            );
         } else {
             self.gauge(metric, labels, samples, parts.0 / parts.1);
+        }
+    }
+
+    /// Reports a number, or why there is none.
+    pub fn value(&mut self, metric: &MetricDef, labels: Labels<'_>, samples: u64, value: Result<f64, &str>) {
+        match value {
+            Ok(value) => self.gauge(metric, labels, samples, value),
+            Err(reason) => self.unavailable(metric, labels, reason),
         }
     }
 
@@ -181,7 +211,14 @@ impl<'a> Sink<'a> {
     }
 
     fn report(&mut self, metric: &MetricDef, labels: Labels<'_>, value: Value, samples: u64) {
-        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        self.out.metric(Metric { name: metric.name.to_owned(), labels: labels.collect(), value, samples });
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        self.out.metric(Metric {
+            name: metric.name.to_owned(),
+            labels: labels.collect(),
+            value,
+            samples,
+        });
     }
 }

@@ -76,7 +76,10 @@ pub struct Peak {
 impl RunInfo {
     /// The measured peak of the given quantity, else the first stated one.
     pub fn peak(&self, of: &str) -> Option<&Peak> {
-        let mut all = self.peaks.iter().filter(|peak| peak.of == of && peak.per_second > 0.0);
+        let mut all = self
+            .peaks
+            .iter()
+            .filter(|peak| peak.of == of && peak.per_second > 0.0);
         all.clone().find(|peak| peak.measured).or_else(|| all.next())
     }
 }

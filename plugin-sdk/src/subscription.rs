@@ -20,7 +20,10 @@ pub struct Subscription {
 impl Subscription {
     /// A subscription to the given kinds with [`DEFAULT_MAX_ROWS`].
     pub fn new(wants: impl IntoIterator<Item = Want>) -> Self {
-        Self { wants: wants.into_iter().collect(), max_rows: DEFAULT_MAX_ROWS }
+        Self {
+            wants: wants.into_iter().collect(),
+            max_rows: DEFAULT_MAX_ROWS,
+        }
     }
 
     /// Asks for smaller batches.
@@ -60,7 +63,12 @@ pub struct Want {
 impl Want {
     /// Asks for a kind, without columns yet.
     pub fn kind(kind: &str) -> Self {
-        Self { kind: kind.to_owned(), columns: Vec::new(), optional: Vec::new(), sampling: Sampling::All }
+        Self {
+            kind: kind.to_owned(),
+            columns: Vec::new(),
+            optional: Vec::new(),
+            sampling: Sampling::All,
+        }
     }
 
     /// Adds a column without which the collector cannot work.
@@ -132,9 +140,7 @@ impl ResolvedKind {
     pub fn optional<C: Cell>(&self, column: Column<C>) -> Option<Col<C>> {
         self.columns
             .iter()
-            .position(|have| {
-                have.name == column.name && have.element == C::ELEMENT && have.list == C::LIST
-            })
+            .position(|have| have.name == column.name && have.element == C::ELEMENT && have.list == C::LIST)
             .map(Col::at)
     }
 }

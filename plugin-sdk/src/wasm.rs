@@ -8,9 +8,9 @@ use crate::batch::Batch;
 use crate::collector::{Collector, Host, LogLevel};
 use crate::column::{ColumnData, Data, ElementType};
 use crate::erased::{self, Instance};
+use crate::fault::{Fault, FaultCode};
 use crate::metric::{Metric, Value};
 use crate::subscription::{Resolved, ResolvedColumn, ResolvedKind, Sampling, Subscription};
-use crate::fault::{Fault, FaultCode};
 
 wit_bindgen::generate!({
     path: "../wit/1.0.0",
@@ -36,16 +36,16 @@ impl<C: Collector> Guest for Component<C> {
 
     fn subscribe(config: String, run: String) -> Result<types::Subscription, types::Fault> {
         tell_panics();
-        erased::subscribe::<C>(&config, &run).map(subscription).map_err(fault)
+        erased::subscribe::<C>(&config, &run)
+            .map(subscription)
+            .map_err(fault)
     }
 
-    fn open(
-        config: String,
-        run: String,
-        resolved: Vec<types::ResolvedKind>,
-    ) -> Result<(), types::Fault> {
+    fn open(config: String, run: String, resolved: Vec<types::ResolvedKind>) -> Result<(), types::Fault> {
         tell_panics();
-        let resolved = Resolved { kinds: resolved.into_iter().map(resolved_kind).collect() };
+        let resolved = Resolved {
+            kinds: resolved.into_iter().map(resolved_kind).collect(),
+        };
         let opened = erased::open::<C>(&config, &run, &resolved).map_err(fault)?;
         INSTANCE.set(Some(opened));
         Ok(())
@@ -83,17 +83,19 @@ impl<C: Collector> Guest for Component<C> {
 
 /// A guest's panic ends in a bare trap: this sends its text to the host's log first.
 fn tell_panics() {
-    std::panic::set_hook(Box::new(|panic| host::log(host::Level::Error, &panic.to_string())));
+    std::panic::set_hook(Box::new(|panic| {
+        host::log(host::Level::Error, &panic.to_string())
+    }));
 }
 
 fn not_open() -> Fault {
     Fault::contract("the collector is not open")
 }
 
-fn with_instance(
-    call: impl FnOnce(&mut Box<dyn Instance>) -> Result<(), Fault>,
-) -> Result<(), types::Fault> {
-    INSTANCE.with_borrow_mut(|slot| slot.as_mut().ok_or_else(not_open).and_then(call)).map_err(fault)
+fn with_instance(call: impl FnOnce(&mut Box<dyn Instance>) -> Result<(), Fault>) -> Result<(), types::Fault> {
+    INSTANCE
+        .with_borrow_mut(|slot| slot.as_mut().ok_or_else(not_open).and_then(call))
+        .map_err(fault)
 }
 
 /// The host's functions.
@@ -125,7 +127,10 @@ fn column(column: &types::Column) -> ColumnData<'_> {
         types::Data::F32s(values) => Data::F32(values),
         types::Data::F64s(values) => Data::F64(values),
     };
-    ColumnData { width: column.width, data }
+    ColumnData {
+        width: column.width,
+        data,
+    }
 }
 
 fn fault(fault: Fault) -> types::Fault {
@@ -135,7 +140,10 @@ fn fault(fault: Fault) -> types::Fault {
         FaultCode::Contract => types::FaultCode::Contract,
         FaultCode::Panic => types::FaultCode::Panic,
     };
-    types::Fault { code, message: fault.message }
+    types::Fault {
+        code,
+        message: fault.message,
+    }
 }
 
 fn subscription(subscription: Subscription) -> types::Subscription {
@@ -148,7 +156,10 @@ fn subscription(subscription: Subscription) -> types::Subscription {
             Sampling::EveryNth(n) => types::Sampling::EveryNth(n),
         },
     });
-    types::Subscription { wants: wants.collect(), max_rows: subscription.max_rows }
+    types::Subscription {
+        wants: wants.collect(),
+        max_rows: subscription.max_rows,
+    }
 }
 
 fn resolved_kind(kind: types::ResolvedKind) -> ResolvedKind {
@@ -186,5 +197,10 @@ fn metric(metric: Metric) -> types::Metric {
         Value::Distribution(buckets) => types::Value::Distribution(buckets),
         Value::Unavailable(reason) => types::Value::Unavailable(reason),
     };
-    types::Metric { name: metric.name, labels: metric.labels, value, samples: metric.samples }
+    types::Metric {
+        name: metric.name,
+        labels: metric.labels,
+        value,
+        samples: metric.samples,
+    }
 }

@@ -20,7 +20,14 @@ fn names(line: &str, words: &[&str]) {
 #[test]
 fn sizes_of_zero() {
     let home = home();
-    for flag in ["--batch-size", "--seq-len", "--output-len", "--num-iters", "--sample-every", "--threads"] {
+    for flag in [
+        "--batch-size",
+        "--seq-len",
+        "--output-len",
+        "--num-iters",
+        "--sample-every",
+        "--threads",
+    ] {
         let key = flag.trim_start_matches('-').replace('-', "_");
         let line = refusal(lm_bench(home.path()).args(["run", flag, "0"]));
         names(&line, &[&key, "at least 1"]);
@@ -48,7 +55,13 @@ fn a_sequence_beyond_the_context_and_more_memory_than_there_is() {
 fn model_files_that_are_not_what_they_say() {
     let home = home();
     let file = home.path().join("model.gguf");
-    let lying = [b"GGUF".as_slice(), &3_u32.to_le_bytes(), &u64::MAX.to_le_bytes(), &u64::MAX.to_le_bytes()].concat();
+    let lying = [
+        b"GGUF".as_slice(),
+        &3_u32.to_le_bytes(),
+        &u64::MAX.to_le_bytes(),
+        &u64::MAX.to_le_bytes(),
+    ]
+    .concat();
     let big_endian = [b"GGUF".as_slice(), &3_u32.to_be_bytes(), &[0; 16]].concat();
     let cases: [(&[u8], &str); 4] = [
         (b"", "model.gguf"),
@@ -58,7 +71,10 @@ fn model_files_that_are_not_what_they_say() {
     ];
     for (bytes, word) in cases {
         fs::write(&file, bytes).expect("a writable folder");
-        names(&refusal(lm_bench(home.path()).args(["run", "--model", "./model.gguf"])), &[word]);
+        names(
+            &refusal(lm_bench(home.path()).args(["run", "--model", "./model.gguf"])),
+            &[word],
+        );
     }
 }
 
@@ -102,7 +118,10 @@ fn plans_with_mistakes() {
     names(&run("batchsize = 1"), &["batchsize"]);
     names(&run("batch_size = -1"), &["batch_size"]);
     names(&run("batch_size ="), &["plan.toml"]);
-    names(&refusal(lm_bench(home.path()).args(["run", "--plan", "absent.toml"])), &["absent.toml"]);
+    names(
+        &refusal(lm_bench(home.path()).args(["run", "--plan", "absent.toml"])),
+        &["absent.toml"],
+    );
 }
 
 #[test]
@@ -117,10 +136,19 @@ fn plugins_that_cannot_be_used() {
     names(&plugin("./absent.wasm"), &["absent.wasm"]);
     names(&plugin(&file("text.so", b"not an object file")), &["text.so"]);
     names(&plugin(&file("empty.wasm", b"")), &["empty.wasm"]);
-    names(&plugin(&file("core.wasm", b"\0asm\x01\0\0\0")), &["core.wasm", "component"]);
+    names(
+        &plugin(&file("core.wasm", b"\0asm\x01\0\0\0")),
+        &["core.wasm", "component"],
+    );
     names(&plugin(&file("cut.wasm", b"\0asm\x0d\0\x01\0")), &["cut.wasm"]);
-    names(&refused(home.path(), &["--plugin-config", "fp8-error.no-such-key=1"]), &["fp8-error", "no-such-key"]);
-    names(&refused(home.path(), &["--plugin-config", "nobody.key=1"]), &["nobody"]);
+    names(
+        &refused(home.path(), &["--plugin-config", "fp8-error.no-such-key=1"]),
+        &["fp8-error", "no-such-key"],
+    );
+    names(
+        &refused(home.path(), &["--plugin-config", "nobody.key=1"]),
+        &["nobody"],
+    );
 }
 
 #[test]
@@ -136,7 +164,14 @@ fn files_that_cannot_be_written() {
 #[test]
 fn wrong_flags_end_with_1_and_help_with_0() {
     let home = home();
-    let code = |flags: &[&str]| lm_bench(home.path()).args(flags).output().expect("starts").status.code();
+    let code = |flags: &[&str]| {
+        lm_bench(home.path())
+            .args(flags)
+            .output()
+            .expect("starts")
+            .status
+            .code()
+    };
     assert_eq!(code(&["run", "--no-such-flag"]), Some(1));
     assert_eq!(code(&["run", "--batch-size", "four"]), Some(1));
     assert_eq!(code(&["walk"]), Some(1));

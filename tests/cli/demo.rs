@@ -14,7 +14,10 @@ fn metrics<'a>(record: &'a Value, name: &str) -> Vec<&'a Value> {
 
 /// The one value of a metric that carries exactly these labels.
 fn value(record: &Value, name: &str, labels: &Value) -> Value {
-    let found: Vec<_> = metrics(record, name).into_iter().filter(|metric| &metric["labels"] == labels).collect();
+    let found: Vec<_> = metrics(record, name)
+        .into_iter()
+        .filter(|metric| &metric["labels"] == labels)
+        .collect();
     assert_eq!(found.len(), 1, "{name} {labels}: {found:?}");
     found[0]["value"].clone()
 }
@@ -22,16 +25,28 @@ fn value(record: &Value, name: &str, labels: &Value) -> Value {
 #[test]
 fn the_demo_gives_each_collector_data() {
     let home = home();
-    let record = record(&output(lm_bench(home.path()).args(["run", "--output-format", "json"])), 0);
+    let record = record(
+        &output(lm_bench(home.path()).args(["run", "--output-format", "json"])),
+        0,
+    );
     assert_eq!(record["verdict"]["valid"], true, "{}", record["verdict"]);
     assert!(record["prefill_latency_ms"].as_f64().expect("a number") > 0.0);
     assert!(record["decode_latency_per_token_ms"].as_f64().expect("a number") > 0.0);
     assert!(record["total_tokens_per_second"].as_f64().expect("a number") > 0.0);
     assert_eq!(record["peak_gpu_mem_gb"], Value::Null);
     let plugins = record["plugins"].as_array().expect("plugins");
-    let ids: BTreeSet<_> = plugins.iter().map(|plugin| plugin["id"].as_str().expect("an id")).collect();
+    let ids: BTreeSet<_> = plugins
+        .iter()
+        .map(|plugin| plugin["id"].as_str().expect("an id"))
+        .collect();
     let expected = [
-        "attention-efficiency", "fp8-error", "kv-cache", "latency", "memory", "moe-utilization", "throughput",
+        "attention-efficiency",
+        "fp8-error",
+        "kv-cache",
+        "latency",
+        "memory",
+        "moe-utilization",
+        "throughput",
     ];
     assert_eq!(ids, expected.into());
     for plugin in plugins {
@@ -39,8 +54,17 @@ fn the_demo_gives_each_collector_data() {
         assert_eq!(plugin["lost"], 0, "{plugin}");
         assert_eq!(plugin["faults"], Value::Array(Vec::new()), "{plugin}");
     }
-    for name in ["expert_utilization_ratio", "quantization_error_l2", "attention_flops_per_second"] {
-        assert!(metrics(&record, name).iter().any(|metric| metric["value"].is_number()), "{name}");
+    for name in [
+        "expert_utilization_ratio",
+        "quantization_error_l2",
+        "attention_flops_per_second",
+    ] {
+        assert!(
+            metrics(&record, name)
+                .iter()
+                .any(|metric| metric["value"].is_number()),
+            "{name}"
+        );
     }
     assert_eq!(record["peak_gpu_mem_gb"], Value::Null);
 }
@@ -48,19 +72,31 @@ fn the_demo_gives_each_collector_data() {
 #[test]
 fn the_record_fits_its_schema() {
     let home = home();
-    let record = record(&output(lm_bench(home.path()).args(SMALL).arg("--output-format=json")), 0);
+    let record = record(
+        &output(lm_bench(home.path()).args(SMALL).arg("--output-format=json")),
+        0,
+    );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/report.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("the schema")).expect("JSON");
+    let schema: Value =
+        serde_json::from_str(&std::fs::read_to_string(path).expect("the schema")).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a valid schema");
-    let errors: Vec<_> =
-        validator.iter_errors(&record).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let errors: Vec<_> = validator
+        .iter_errors(&record)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 #[test]
 fn counts_follow_the_plan() {
     let home = home();
-    let run = ["--batch-size=3", "--seq-len=16", "--output-len=5", "--num-iters=4", "--output-format=json"];
+    let run = [
+        "--batch-size=3",
+        "--seq-len=16",
+        "--output-len=5",
+        "--num-iters=4",
+        "--output-format=json",
+    ];
     let record = record(&output(lm_bench(home.path()).args(SMALL).args(run)), 0);
     let counts = &record["counts"];
     assert_eq!(counts["iterations"], 4);
@@ -71,7 +107,10 @@ fn counts_follow_the_plan() {
     assert_eq!(record["plan"]["batch_size"], 3);
     let latency = metrics(&record, "prefill_latency_ms");
     assert_eq!(latency.len(), 1);
-    assert_eq!(latency[0]["n"], 4, "one prefill per measured iteration, none of the warm-up");
+    assert_eq!(
+        latency[0]["n"], 4,
+        "one prefill per measured iteration, none of the warm-up"
+    );
     let events = &record["events"];
     assert!(events.to_string().contains("step"), "{events}");
 }
@@ -79,9 +118,15 @@ fn counts_follow_the_plan() {
 #[test]
 fn a_percentile_without_enough_samples_is_null_and_says_what_it_needs() {
     let home = home();
-    let record = record(&output(lm_bench(home.path()).args(SMALL).arg("--output-format=json")), 0);
+    let record = record(
+        &output(lm_bench(home.path()).args(SMALL).arg("--output-format=json")),
+        0,
+    );
     let latency = metrics(&record, "prefill_latency_ms")[0].to_string();
-    assert!(latency.contains("null"), "two samples have no 99th percentile: {latency}");
+    assert!(
+        latency.contains("null"),
+        "two samples have no 99th percentile: {latency}"
+    );
 }
 
 #[test]
@@ -91,7 +136,11 @@ fn the_same_seed_gives_the_same_routing() {
         let flags = ["run", "--num-iters=1", "--output-format=json", "--seed", seed];
         let output = output(lm_bench(home.path()).args(flags));
         let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        value(&record, "load_cv", &serde_json::json!({"layer": "all", "phase": "prefill"}))
+        value(
+            &record,
+            "load_cv",
+            &serde_json::json!({"layer": "all", "phase": "prefill"}),
+        )
     };
     assert_eq!(run("7"), run("7"));
     assert_ne!(run("7"), run("8"));
@@ -100,12 +149,23 @@ fn the_same_seed_gives_the_same_routing() {
 #[test]
 fn the_table_is_readable_without_a_terminal_and_in_a_plain_locale() {
     let home = home();
-    let output = output(lm_bench(home.path()).args(SMALL).env("LC_ALL", "C").env("LANG", "C"));
+    let output = output(
+        lm_bench(home.path())
+            .args(SMALL)
+            .env("LC_ALL", "C")
+            .env("LANG", "C"),
+    );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let table = stdout(&output);
     assert!(!table.contains('\x1b'), "no colour codes in a pipe");
     assert!(table.is_ascii(), "plain characters in the C locale: {table}");
-    for word in ["tiny-llama", "prefill_latency_ms", "VALID", "latency", "throughput"] {
+    for word in [
+        "tiny-llama",
+        "prefill_latency_ms",
+        "VALID",
+        "latency",
+        "throughput",
+    ] {
         assert!(table.contains(word), "{word} is not in:\n{table}");
     }
 }
@@ -113,9 +173,20 @@ fn the_table_is_readable_without_a_terminal_and_in_a_plain_locale() {
 #[test]
 fn one_iteration_is_reported_as_invalid() {
     let home = home();
-    let record = record(&output(lm_bench(home.path()).args(SMALL).args(["--num-iters=1", "--output-format=json"])), 4);
+    let record = record(
+        &output(
+            lm_bench(home.path())
+                .args(SMALL)
+                .args(["--num-iters=1", "--output-format=json"]),
+        ),
+        4,
+    );
     assert_eq!(record["verdict"]["valid"], false);
-    assert!(record["verdict"]["reasons"].to_string().contains("iteration"), "{}", record["verdict"]);
+    assert!(
+        record["verdict"]["reasons"].to_string().contains("iteration"),
+        "{}",
+        record["verdict"]
+    );
 }
 
 #[test]

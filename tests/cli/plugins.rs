@@ -10,7 +10,15 @@ fn the_list_names_the_built_in_collectors() {
     let output = output(lm_bench(home.path()).args(["plugin", "list"]));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let list = stdout(&output);
-    for id in ["attention-efficiency", "fp8-error", "kv-cache", "latency", "memory", "moe-utilization", "throughput"] {
+    for id in [
+        "attention-efficiency",
+        "fp8-error",
+        "kv-cache",
+        "latency",
+        "memory",
+        "moe-utilization",
+        "throughput",
+    ] {
         assert!(list.contains(id), "{id} is not in:\n{list}");
     }
 }
@@ -21,7 +29,12 @@ fn inspect_shows_identity_and_metrics() {
     let output = output(lm_bench(home.path()).args(["plugin", "inspect", "moe-utilization"]));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    for word in ["moe-utilization", "built-in", "expert_utilization_ratio", "lmb.collector/1"] {
+    for word in [
+        "moe-utilization",
+        "built-in",
+        "expert_utilization_ratio",
+        "lmb.collector/1",
+    ] {
         assert!(text.contains(word), "{word} is not in:\n{text}");
     }
 }
@@ -29,8 +42,19 @@ fn inspect_shows_identity_and_metrics() {
 #[test]
 fn without_default_plugins_only_the_named_one_runs() {
     let home = home();
-    let flags = ["run", "--num-iters=2", "--no-default-plugins", "--plugin=moe-utilization", "--output-format=json"];
+    let flags = [
+        "run",
+        "--num-iters=2",
+        "--no-default-plugins",
+        "--plugin=moe-utilization",
+        "--output-format=json",
+    ];
     let record = record(&output(lm_bench(home.path()).args(flags)), 0);
-    let plugins: Vec<_> = record["plugins"].as_array().expect("plugins").iter().map(|p| &p["id"]).collect();
+    let plugins: Vec<_> = record["plugins"]
+        .as_array()
+        .expect("plugins")
+        .iter()
+        .map(|p| &p["id"])
+        .collect();
     assert_eq!(plugins, [&Value::from("moe-utilization")]);
 }

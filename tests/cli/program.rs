@@ -6,8 +6,14 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// A run that ends in well under a second.
-pub(crate) const SMALL: &[&str] =
-    &["run", "--model=tiny-llama", "--seq-len=8", "--output-len=4", "--num-iters=2", "--warmup-iters=1"];
+pub(crate) const SMALL: &[&str] = &[
+    "run",
+    "--model=tiny-llama",
+    "--seq-len=8",
+    "--output-len=4",
+    "--num-iters=2",
+    "--warmup-iters=1",
+];
 
 /// The program, away from the user's own folders.
 pub(crate) fn lm_bench(home: &Path) -> Command {

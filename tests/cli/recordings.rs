@@ -11,9 +11,19 @@ fn a_replay_gives_the_metrics_of_the_live_run() {
     let home = home();
     for mode in ["live", "after"] {
         let file = format!("{mode}.lmrec");
-        let flags = ["run", "--record", &file, "--collect", mode, "--output-format=json"];
+        let flags = [
+            "run",
+            "--record",
+            &file,
+            "--collect",
+            mode,
+            "--output-format=json",
+        ];
         let live = record(&output(lm_bench(home.path()).args(flags)), 0);
-        let replayed = record(&output(lm_bench(home.path()).args(["replay", &file, "--output-format=json"])), 0);
+        let replayed = record(
+            &output(lm_bench(home.path()).args(["replay", &file, "--output-format=json"])),
+            0,
+        );
         assert!(live["metrics"].as_array().expect("metrics").len() > 50);
         assert_eq!(live["metrics"], replayed["metrics"], "{mode}");
     }
@@ -22,17 +32,36 @@ fn a_replay_gives_the_metrics_of_the_live_run() {
 #[test]
 fn a_replay_can_run_other_plugins() {
     let home = home();
-    assert!(output(lm_bench(home.path()).args(SMALL).args(["--record", "r.lmrec"])).status.success());
-    let flags = ["replay", "r.lmrec", "--no-default-plugins", "--plugin=throughput", "--output-format=json"];
+    assert!(
+        output(lm_bench(home.path()).args(SMALL).args(["--record", "r.lmrec"]))
+            .status
+            .success()
+    );
+    let flags = [
+        "replay",
+        "r.lmrec",
+        "--no-default-plugins",
+        "--plugin=throughput",
+        "--output-format=json",
+    ];
     let replayed = record(&output(lm_bench(home.path()).args(flags)), 0);
-    let plugins: Vec<_> = replayed["plugins"].as_array().expect("plugins").iter().map(|p| &p["id"]).collect();
+    let plugins: Vec<_> = replayed["plugins"]
+        .as_array()
+        .expect("plugins")
+        .iter()
+        .map(|p| &p["id"])
+        .collect();
     assert_eq!(plugins, [&Value::from("throughput")]);
 }
 
 #[test]
 fn damaged_recordings_are_refused() {
     let home = home();
-    assert!(output(lm_bench(home.path()).args(SMALL).args(["--record", "r.lmrec"])).status.success());
+    assert!(
+        output(lm_bench(home.path()).args(SMALL).args(["--record", "r.lmrec"]))
+            .status
+            .success()
+    );
     let whole = fs::read(home.path().join("r.lmrec")).expect("the recording");
     let replay = |bytes: &[u8]| {
         fs::write(home.path().join("cut.lmrec"), bytes).expect("a writable folder");

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::plan::{Collect, Instrument, LoadFormat, OutputFormat, PluginConfig, PromptSource};
+use crate::stats::Percent;
 
 /// Flags of `run`.
 #[derive(Debug, Default, Args, Serialize)]
@@ -163,10 +164,15 @@ pub struct OutputArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_format: Option<OutputFormat>,
 
+    /// List metrics per layer and expert, and percentiles with their intervals, in the table
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub detail: bool,
+
     /// Percentiles reported for distributions [default: 50,90,95,99]
     #[arg(long, value_name = "P,P", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub metric_percentiles: Vec<f64>,
+    pub metric_percentiles: Vec<Percent>,
 
     /// Write the record (JSON) to this file too
     #[arg(long, value_name = "FILE")]
@@ -183,7 +189,9 @@ pub struct ConfigEntry {
 }
 
 fn config_entry(text: &str) -> Result<ConfigEntry, String> {
-    let parts = text.split_once('=').and_then(|(path, value)| Some((path.split_once('.')?, value)));
+    let parts = text
+        .split_once('=')
+        .and_then(|(path, value)| Some((path.split_once('.')?, value)));
     match parts {
         Some(((id, key), value)) if !id.is_empty() && !key.is_empty() => Ok(ConfigEntry {
             id: id.to_owned(),
@@ -214,7 +222,10 @@ impl RunArgs {
     pub fn overlay(&self) -> Result<toml::Table, toml::ser::Error> {
         let mut table = toml::Table::try_from(self)?;
         if !self.plugins.plugin_config.is_empty() {
-            table.insert("plugin_config".to_owned(), toml::Value::try_from(self.plugins.config())?);
+            table.insert(
+                "plugin_config".to_owned(),
+                toml::Value::try_from(self.plugins.config())?,
+            );
         }
         Ok(table)
     }
@@ -233,17 +244,39 @@ mod tests {
 
     fn parse(flags: &[&str]) -> RunArgs {
         let line = std::iter::once("run").chain(flags.iter().copied());
-        <Flags as clap::Parser>::try_parse_from(line).expect("valid flags").run
+        <Flags as clap::Parser>::try_parse_from(line)
+            .expect("valid flags")
+            .run
     }
 
     #[test]
     fn each_flag_reaches_the_plan() {
         let args = parse(&[
-            "--model=m", "--load-format=dummy", "--device=cpu", "--quantize=fp8", "--batch-size=2",
-            "--seq-len=3", "--output-len=4", "--num-iters=5", "--warmup-iters=6", "--seed=7", "--threads=8",
-            "--prompt-source=random", "--instrument=ops", "--sample-every=9", "--collect=live", "--record=r.lmrec",
-            "--plugin=p", "--plugin-config=p.k=[1]", "--no-default-plugins", "--plugin-dir=d", "--allow-native",
-            "--output-format=json", "--metric-percentiles=50,99.9", "--save-result=s.json",
+            "--model=m",
+            "--load-format=dummy",
+            "--device=cpu",
+            "--quantize=fp8",
+            "--batch-size=2",
+            "--seq-len=3",
+            "--output-len=4",
+            "--num-iters=5",
+            "--warmup-iters=6",
+            "--seed=7",
+            "--threads=8",
+            "--prompt-source=random",
+            "--instrument=ops",
+            "--sample-every=9",
+            "--collect=live",
+            "--record=r.lmrec",
+            "--plugin=p",
+            "--plugin-config=p.k=[1]",
+            "--no-default-plugins",
+            "--plugin-dir=d",
+            "--allow-native",
+            "--output-format=json",
+            "--detail",
+            "--metric-percentiles=50,99.9",
+            "--save-result=s.json",
         ]);
         let overlay = args.overlay().expect("TOML");
         let plan = plan::resolve(toml::Table::new(), overlay.clone()).expect("a valid plan");

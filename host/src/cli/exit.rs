@@ -37,11 +37,17 @@ pub struct Failure {
 impl Failure {
     /// Usage, configuration or input cannot be used.
     pub fn unusable(error: impl std::fmt::Display) -> Self {
-        Self { exit: Exit::Unusable, message: error.to_string() }
+        Self {
+            exit: Exit::Unusable,
+            message: error.to_string(),
+        }
     }
 
     /// The run failed.
     pub fn failed(error: impl std::fmt::Display) -> Self {
-        Self { exit: Exit::Failed, message: error.to_string() }
+        Self {
+            exit: Exit::Failed,
+            message: error.to_string(),
+        }
     }
 }

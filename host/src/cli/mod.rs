@@ -44,7 +44,11 @@ pub fn main() -> ExitCode {
             // Printing fails only when there is nobody to print for.
             let _ = error.print();
             // clap's own code for wrong usage is 2, which means a failed run here.
-            return if error.use_stderr() { Exit::Unusable.into() } else { Exit::Valid.into() };
+            return if error.use_stderr() {
+                Exit::Unusable.into()
+            } else {
+                Exit::Valid.into()
+            };
         }
     };
     let ended = match cli.command {

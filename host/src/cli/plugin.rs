@@ -80,38 +80,60 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
                 target_dir: args.target_dir.clone(),
             };
             let built = build(&request).map_err(Failure::unusable)?;
-            output::result(&format!("{}\n{} bytes, sha256 {}\n", built.path.display(), built.size, built.sha256))?;
+            output::result(&format!(
+                "{}\n{} bytes, sha256 {}\n",
+                built.path.display(),
+                built.size,
+                built.sha256
+            ))?;
             Ok(Exit::Valid)
         }
     }
 }
 
 fn registry(dirs: &[PathBuf]) -> Result<Registry, Failure> {
-    let policy = Policy { plugin_dirs: dirs.to_vec(), ..Policy::default() };
+    let policy = Policy {
+        plugin_dirs: dirs.to_vec(),
+        ..Policy::default()
+    };
     Registry::new(&policy).map_err(Failure::unusable)
 }
 
 fn list(args: &ListArgs) -> Result<Exit, Failure> {
     let listed = registry(&args.plugin_dir)?.list();
-    let text = if args.json { json(&listed)? } else { listing(&listed) };
+    let text = if args.json {
+        json(&listed)?
+    } else {
+        listing(&listed)
+    };
     output::result(&text)?;
     Ok(Exit::Valid)
 }
 
 fn inspect(args: &InspectArgs) -> Result<Exit, Failure> {
-    let inspection = registry(&args.plugin_dir)?.inspect(&args.plugin).map_err(Failure::unusable)?;
-    let text = if args.json { json(&inspection)? } else { description(&inspection) };
+    let inspection = registry(&args.plugin_dir)?
+        .inspect(&args.plugin)
+        .map_err(Failure::unusable)?;
+    let text = if args.json {
+        json(&inspection)?
+    } else {
+        description(&inspection)
+    };
     output::result(&text)?;
     Ok(Exit::Valid)
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::failed)
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(Failure::failed)
 }
 
 fn table() -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
     table
 }
 
@@ -120,7 +142,10 @@ fn listing(listed: &[Listed]) -> String {
     table.set_header(["id", "version", "door", "from", "measures"]);
     for plugin in listed {
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-        let place = plugin.path.as_ref().map_or_else(|| "built in".to_owned(), |path| path.display().to_string());
+        let place = plugin
+            .path
+            .as_ref()
+            .map_or_else(|| "built in".to_owned(), |path| path.display().to_string());
         let about = match (&plugin.problem, &plugin.shadowed_by) {
             (Some(problem), _) => format!("CANNOT BE USED: {problem}"),
             (None, Some(other)) => format!("NOT TAKEN: {other} comes first"),
@@ -134,7 +159,9 @@ fn listing(listed: &[Listed]) -> String {
 
 /// A table without the blanks at line ends.
 fn trimmed(table: &Table) -> String {
-    table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
+    table
+        .lines()
+        .fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
 fn description(inspection: &Inspection) -> String {

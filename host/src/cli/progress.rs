@@ -21,7 +21,11 @@ pub enum Shown {
 impl Shown {
     /// Looks at stderr.
     pub fn detect() -> Self {
-        if std::io::stderr().is_terminal() { Self::Bar(ProgressBar::new(0)) } else { Self::Lines { told: 0 } }
+        if std::io::stderr().is_terminal() {
+            Self::Bar(ProgressBar::new(0))
+        } else {
+            Self::Lines { told: 0 }
+        }
     }
 }
 
@@ -38,8 +42,13 @@ impl Progress for Shown {
             Self::Bar(bar) => {
                 if bar.length() != Some(all) {
                     bar.set_length(all);
-                    let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} steps, {eta} left");
-                    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+                    let style =
+                        ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} steps, {eta} left");
+                    bar.set_style(
+                        style
+                            .unwrap_or_else(|_| ProgressStyle::default_bar())
+                            .progress_chars("=> "),
+                    );
                 }
                 bar.set_position(done);
             }

@@ -7,9 +7,10 @@ use clap::Args;
 use super::args::{OutputArgs, PluginArgs};
 use super::exit::{Exit, Failure};
 use super::progress::Shown;
-use super::run::{ended, save, show};
-use crate::plan::{PluginPlan, RunPlan};
+use super::run::{check_target, ended, save, show};
+use crate::plan::PluginPlan;
 use crate::run::{self, ReplayPlan};
+use crate::stats::Percent;
 
 /// Flags of `replay`.
 #[derive(Debug, Args)]
@@ -27,14 +28,10 @@ pub(super) struct ReplayArgs {
 
 /// Replays a recording.
 pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
-    let defaults = RunPlan {
-        metric_percentiles: match args.output.metric_percentiles.as_slice() {
-            [] => RunPlan::default().metric_percentiles,
-            given => given.to_vec(),
-        },
-        ..RunPlan::default()
+    let percentiles = match args.output.metric_percentiles.as_slice() {
+        [] => Percent::DEFAULT.to_vec(),
+        given => given.to_vec(),
     };
-    defaults.validate().map_err(Failure::unusable)?;
     let plan = ReplayPlan {
         recording: args.recording.clone(),
         plugins: PluginPlan {
@@ -44,10 +41,15 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             allow_native: args.plugins.allow_native,
             config: args.plugins.config(),
         },
-        metric_percentiles: defaults.metric_percentiles,
+        metric_percentiles: percentiles,
     };
+    check_target(args.output.save_result.as_deref())?;
     let mut shown = Shown::detect();
     let finished = run::replay(&plan, &mut shown).map_err(|error| ended(&mut shown, &error))?;
     save(&finished, args.output.save_result.as_deref())?;
-    show(&finished, args.output.output_format.unwrap_or_default())
+    show(
+        &finished,
+        args.output.output_format.unwrap_or_default(),
+        args.output.detail,
+    )
 }

@@ -10,6 +10,8 @@ use lm_bench_plugin::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::stats::Percent;
+
 mod overlay;
 
 pub use overlay::{PlanError, resolve};
@@ -153,9 +155,11 @@ pub struct RunPlan {
     /// Configuration of plugins: key and value by plugin id.
     pub plugin_config: PluginConfig,
     /// Percentiles that are reported for distributions.
-    pub metric_percentiles: Vec<f64>,
+    pub metric_percentiles: Vec<Percent>,
     /// Shape of the result on stdout.
     pub output_format: OutputFormat,
+    /// Whether the table lists metrics per layer and expert, and percentiles with their intervals.
+    pub detail: bool,
     /// Recording to write (`NAME.lmrec`).
     pub record: Option<PathBuf>,
     /// File to write the record (JSON) to.
@@ -188,8 +192,9 @@ impl Default for RunPlan {
             plugin_dir: Vec::new(),
             allow_native: false,
             plugin_config: PluginConfig::new(),
-            metric_percentiles: vec![50.0, 90.0, 95.0, 99.0],
+            metric_percentiles: Percent::DEFAULT.to_vec(),
             output_format: OutputFormat::Table,
+            detail: false,
             record: None,
             save_result: None,
         }
@@ -244,15 +249,20 @@ impl RunPlan {
             }
         }
         if self.threads == Some(0) {
-            return Err(PlanError::value("threads", 0, "at least 1, or leave it out for one per core"));
+            return Err(PlanError::value(
+                "threads",
+                0,
+                "at least 1, or leave it out for one per core",
+            ));
         }
         if self.metric_percentiles.is_empty() {
-            return Err(PlanError::value("metric_percentiles", "[]", "at least one percentile"));
+            return Err(PlanError::value(
+                "metric_percentiles",
+                "[]",
+                "at least one percentile",
+            ));
         }
-        match self.metric_percentiles.iter().find(|p| !(**p > 0.0 && **p < 100.0)) {
-            Some(p) => Err(PlanError::value("metric_percentiles", p, "numbers above 0 and below 100")),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -261,9 +271,14 @@ impl RunPlan {
 /// # Errors
 /// When the file cannot be read or is not TOML.
 pub fn read(path: &Path) -> Result<toml::Table, PlanError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| PlanError::Read { path: path.to_owned(), source })?;
-    text.parse().map_err(|source| PlanError::Syntax { path: path.to_owned(), source: Box::new(source) })
+    let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    text.parse().map_err(|source| PlanError::Syntax {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })
 }
 
 #[cfg(test)]

@@ -41,7 +41,11 @@ pub enum PlanError {
 
 impl PlanError {
     pub(super) fn value(key: &str, value: impl Display, allowed: &'static str) -> Self {
-        Self::Value { key: key.to_owned(), value: value.to_string(), allowed }
+        Self::Value {
+            key: key.to_owned(),
+            value: value.to_string(),
+            allowed,
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Joins collectors and recording with the event stream.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use lm_bench_plugin::RunInfo;
@@ -8,24 +7,32 @@ use lm_bench_plugin::RunInfo;
 use super::RunError;
 use crate::clock::Clock;
 use crate::events::{
-    CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, RecordingWriter, SymbolTable,
+    CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, RecordingWriter,
+    SymbolTable,
 };
 use crate::plan::{Collect, PluginPlan, RunPlan};
-use crate::plugin::{Collectors, Policy, Request, SearchPath};
+use crate::plugin::{Collectors, Policy, Requests};
 
 /// Ending that names a recording.
 const RECORDING_EXTENSION: &str = "lmrec";
 
 /// Loads the collectors that a plan asks for.
-pub(super) fn collectors(plan: &PluginPlan, info: &RunInfo, kinds: &KindTable) -> Result<Collectors, RunError> {
-    let request = Request {
+pub(super) fn collectors(
+    plan: &PluginPlan,
+    info: &RunInfo,
+    kinds: &KindTable,
+) -> Result<Collectors, RunError> {
+    let requests = Requests {
         plugins: plan.requests.clone(),
         defaults: plan.defaults,
         config: plan.config.clone(),
-        search: SearchPath::standard(&plan.dirs),
     };
-    let policy = Policy { allow_native: plan.allow_native, ..Policy::default() };
-    Ok(Collectors::load(&request, info, kinds, &policy)?)
+    let policy = Policy {
+        allow_native: plan.allow_native,
+        plugin_dirs: plan.dirs.clone(),
+        ..Policy::default()
+    };
+    Ok(Collectors::load(&requests, info, kinds, &policy)?)
 }
 
 /// Starts to collect.
@@ -33,9 +40,14 @@ pub(super) fn start(
     plan: &RunPlan,
     clock: &Clock,
     collectors: Collectors,
-) -> Result<(Recorder, Collection<Collectors>), RunError> {
+) -> Result<(Recorder, Collection<Collectors>, Arc<SymbolTable>), RunError> {
     let kinds = KindTable::builtin();
-    let recording = plan.record.as_deref().map(|path| RecordingWriter::create(path, &kinds)).transpose()?;
+    let recording = plan
+        .record
+        .as_deref()
+        .map(|path| RecordingWriter::create(path, &kinds))
+        .transpose()?;
+    let symbols = Arc::new(SymbolTable::new());
     let setup = CollectionSetup {
         config: RecorderConfig {
             level: plan.instrument.into(),
@@ -44,33 +56,28 @@ pub(super) fn start(
             ..RecorderConfig::default()
         },
         kinds,
-        symbols: Arc::new(SymbolTable::new()),
+        symbols: Arc::clone(&symbols),
         clock: clock.clone(),
         mode: match plan.collect {
             Collect::Live => CollectMode::Live,
             Collect::After => CollectMode::default(),
         },
     };
-    Ok(Collection::start(setup, recording, collectors)?)
+    let (recorder, collection) = Collection::start(setup, recording, collectors)?;
+    Ok((recorder, collection, symbols))
 }
 
-/// Refuses output files that could not be written, before the run's time is spent.
-pub(super) fn check_outputs(plan: &RunPlan) -> Result<(), RunError> {
+/// Refuses a recording that `replay` would not take for one.
+pub(super) fn check_recording_name(plan: &RunPlan) -> Result<(), RunError> {
     if let Some(path) = &plan.record
-        && path.extension().is_none_or(|extension| extension != RECORDING_EXTENSION)
+        && path
+            .extension()
+            .is_none_or(|extension| extension != RECORDING_EXTENSION)
     {
         return Err(RunError::Unsupported(format!(
             "a recording is named NAME.{RECORDING_EXTENSION}, not {}",
             path.display()
         )));
     }
-    plan.save_result.as_deref().map_or(Ok(()), check_writable)
-}
-
-fn check_writable(path: &Path) -> Result<(), RunError> {
-    crate::report::check_writable(path).map_err(|source| RunError::File {
-        what: "cannot write",
-        path: path.to_owned(),
-        source,
-    })
+    Ok(())
 }

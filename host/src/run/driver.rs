@@ -8,7 +8,7 @@ use super::requests::Requests;
 use super::{Progress, RunError, Stop};
 use crate::engine::Engine;
 use crate::events::Recorder;
-use crate::probe::process;
+use crate::probe::process::ProcessMemory;
 use crate::report::Iteration;
 use crate::workload::Prompts;
 
@@ -66,8 +66,10 @@ impl Driver<'_> {
         let steps = |iterations: u32| u64::from(iterations) * u64::from(self.shape.output_tokens);
         let (first, all) = (numbers.start, steps(numbers.end - numbers.start));
         // The loop itself must not allocate between two time stamps.
-        let mut done =
-            Done { iterations: Vec::with_capacity(self.shape.iterations.min(1 << 20) as usize), ..Done::default() };
+        let mut done = Done {
+            iterations: Vec::with_capacity(self.shape.iterations.min(1 << 20) as usize),
+            ..Done::default()
+        };
         done.sample.reserve(self.shape.output_tokens as usize);
         let start = self.recorder.now_ns();
         for number in numbers {
@@ -92,7 +94,10 @@ impl Driver<'_> {
         }
         let prompts = self.prompts.batch(number, self.shape.batch)?;
         let requests = Requests::new(number * self.shape.batch as u64, &prompts);
-        self.engine.begin(self.shape.batch, self.shape.prompt_tokens + self.shape.output_tokens as usize)?;
+        self.engine.begin(
+            self.shape.batch,
+            self.shape.prompt_tokens + self.shape.output_tokens as usize,
+        )?;
         done.requests += self.shape.batch as u64;
         done.sample.clear();
 
@@ -130,7 +135,11 @@ impl Driver<'_> {
 
     fn after_step(&mut self, tokens: &[u32], done: &mut Done) {
         done.sample.extend(tokens.first());
-        if self.engine.logits().is_some_and(|logits| !logits.iter().all(|value| value.is_finite())) {
+        if self
+            .engine
+            .logits()
+            .is_some_and(|logits| !logits.iter().all(|value| value.is_finite()))
+        {
             done.nonfinite_steps += 1;
         }
     }
@@ -140,12 +149,6 @@ impl Driver<'_> {
         if !self.recorder.wants(memory::INDEX) {
             return;
         }
-        let usage = process::memory();
-        self.recorder.record(&memory::Row {
-            t_ns: self.recorder.now_ns(),
-            rss: usage.rss.unwrap_or(0),
-            pss: usage.pss.unwrap_or(0),
-            ..memory::Row::default()
-        });
+        ProcessMemory::now().record(&mut self.recorder);
     }
 }

@@ -20,10 +20,20 @@ pub(super) fn load(plan: &RunPlan) -> Result<Loaded, RunError> {
     let fp8 = fp8_scales(plan)?;
     let model = model::open(plan.model_name(), plan.load_format.into(), plan.seed)?;
     let tokenizer = tokenizer(plan.prompt_source, &model)?;
-    let run = (plan.batch_size as usize, (plan.seq_len + plan.output_len) as usize);
-    let options = LoadOptions { fp8, run, threads: plan.threads.map(|threads| threads as usize) };
+    let run = (
+        plan.batch_size as usize,
+        (plan.seq_len + plan.output_len) as usize,
+    );
+    let options = LoadOptions {
+        fp8,
+        run,
+        threads: plan.threads.map(|threads| threads as usize),
+    };
     let engine = CandleEngine::load(&model, options).map_err(RunError::Load)?;
-    Ok(Loaded { engine: Box::new(engine), tokenizer })
+    Ok(Loaded {
+        engine: Box::new(engine),
+        tokenizer,
+    })
 }
 
 fn check_device(device: &str) -> Result<(), RunError> {

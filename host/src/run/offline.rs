@@ -1,20 +1,15 @@
 //! An offline run: fixed batches on an engine in this process.
 
-use lm_bench_plugin::Peak;
-
 use super::driver::{Done, Driver, Loop};
 use super::engine::Loaded;
-use super::record::{self, Parts};
+use super::record::{self, Facts, Parts, seconds};
 use super::{Finished, Progress, RunError, Stop, collecting, engine, facts};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::plan::RunPlan;
-use crate::probe::machine;
-use crate::report::{Note, RunRecord};
+use crate::probe::machine::Machine;
+use crate::report::Note;
 use crate::workload::{Prompts, TextEncoder, TokenSource};
-
-/// Seconds per nanosecond.
-const NANO: f64 = 1e-9;
 
 /// Runs a plan.
 ///
@@ -22,8 +17,8 @@ const NANO: f64 = 1e-9;
 /// When there is no result: the plan cannot run on this machine, or the engine failed.
 pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
     let clock = Clock::start();
-    let environment = record::environment(&machine::facts());
-    collecting::check_outputs(plan)?;
+    let environment = facts::environment(&Machine::now());
+    collecting::check_recording_name(plan)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
     let mut loaded = engine::load(plan)?;
@@ -32,7 +27,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let run_info = facts::run_info(plan, loaded.engine.info(), peaks);
     let kinds = crate::events::KindTable::builtin();
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &kinds)?;
-    let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
+    let (recorder, collection, symbols) = collecting::start(plan, &clock, collectors)?;
 
     let Loaded { engine, tokenizer } = &mut loaded;
     let vocab = engine.info().model.vocab as u32;
@@ -49,30 +44,36 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         progress,
     };
     let parts = drive(&mut driver)?;
-    let Driver { recorder, progress, .. } = driver;
+    let Driver {
+        recorder, progress, ..
+    } = driver;
     progress.stage("collecting");
     let before_collecting = clock.now_ns();
     let collected = collection.finish(recorder)?;
     let outcomes = collected.collectors.finish();
-    let sample = tokenizer.as_ref().and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
+    let sample = tokenizer
+        .as_ref()
+        .and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
 
-    let mut record = RunRecord {
+    let facts = Facts {
         started_unix_ms: clock.start_unix_ms(),
         environment,
         engine: facts::engine_facts(engine.info()),
         model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
-        plan: record::plan(plan),
-        output_sample: sample,
-        ..record::of_iterations(plan, &parts)
     };
-    record.timings.load_s = Some(loaded_ns as f64 * NANO);
-    record.timings.collect_s = Some((clock.now_ns() - before_collecting) as f64 * NANO);
-    record.duration_s = clock.now_ns() as f64 * NANO;
+    let mut record = record::of_iterations(plan, facts, &parts);
+    record.output_sample = sample;
+    record.timings.load_s = Some(seconds(loaded_ns));
+    record.timings.collect_s = Some(seconds(clock.now_ns() - before_collecting));
+    record.duration_s = seconds(clock.now_ns());
     record::add_collected(&mut record, &collected.totals, plan.sample_every);
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
-    record.judge(objections(&parts.done, collected.collectors_fault.map(|fault| fault.to_string())));
+    record.judge(objections(
+        &parts.done,
+        collected.collectors_fault.map(|fault| fault.to_string()),
+    ));
     if let Some(recording) = collected.recording {
-        record::finish_recording(recording, &record, (&run_info, &collected.totals))?;
+        record::finish_recording(recording, (&record, &run_info), (&collected.totals, &symbols))?;
     }
     progress.done();
     Ok(Finished {
@@ -109,7 +110,10 @@ fn objections(done: &Done, collectors_fault: Option<String>) -> Vec<Note> {
         found.push(Note::new("nonfinite_logits", text));
     }
     if let Some(fault) = collectors_fault {
-        found.push(Note::new("collectors_failed", format!("the collectors did not get all events: {fault}")));
+        found.push(Note::new(
+            "collectors_failed",
+            format!("the collectors did not get all events: {fault}"),
+        ));
     }
     found
 }

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::RunError;
 use super::driver::Done;
-use crate::events::{RecordingWriter, SinkError, Totals};
+use crate::events::{RecordingWriter, SinkError, SymbolTable, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
 use crate::report::{
-    Counts, EventTotals, Headline, PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share,
-    metric_records, ns_per_row,
+    Counts, EngineFacts, Environment, EventTotals, Headline, Iteration, ModelFacts, PluginRecord, RunRecord,
+    SCHEMA_VERSION, Timings, TokenSource, Tool, Verdict, Warmup, config_sha256, cpu_share, metric_records,
+    ns_per_row,
 };
 use crate::stats::Percent;
 
@@ -29,11 +30,25 @@ pub(super) struct RecordedRun {
     pub(super) record: RunRecord,
 }
 
-/// A record of the iterations alone.
-pub(super) fn of_iterations(plan: &RunPlan, parts: &Parts) -> RunRecord {
+/// Facts that no iteration changes.
+pub(super) struct Facts {
+    pub(super) started_unix_ms: u64,
+    pub(super) environment: Environment,
+    pub(super) engine: EngineFacts,
+    pub(super) model: ModelFacts,
+}
+
+/// The record of a run whose collectors have not reported yet.
+pub(super) fn of_iterations(plan: &RunPlan, facts: Facts, parts: &Parts) -> RunRecord {
     let (warmup, done) = (&parts.warmup, &parts.done);
     let (prefill_latency_ms, decode_latency_per_token_ms) = Headline::latencies(&warmup.iterations);
     RunRecord {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        tool: tool(),
+        verdict: Verdict { valid: false, reasons: Vec::new() },
+        warnings: Vec::new(),
+        started_unix_ms: facts.started_unix_ms,
+        duration_s: 0.0,
         headline: Headline::of(&done.iterations, None),
         token_source: TokenSource::Engine,
         warmup: Warmup {
@@ -41,25 +56,51 @@ pub(super) fn of_iterations(plan: &RunPlan, parts: &Parts) -> RunRecord {
             prefill_latency_ms,
             decode_latency_per_token_ms,
         },
-        counts: Counts {
-            iterations: done.iterations.len() as u64,
-            iterations_planned: u64::from(plan.num_iters),
-            requests: done.requests,
-            prompt_tokens: done.iterations.iter().map(|one| one.prompt_tokens).sum(),
-            output_tokens: done.iterations.iter().map(|one| one.output_tokens).sum(),
-            errors: 0,
-        },
+        counts: counts(plan, done),
         timings: Timings {
-            warmup_s: Some(warmup.wall_ns as f64 * 1e-9),
-            measured_s: Some(done.wall_ns as f64 * 1e-9),
+            warmup_s: Some(seconds(warmup.wall_ns)),
+            measured_s: Some(seconds(done.wall_ns)),
             ..Timings::default()
         },
-        ..RunRecord::empty()
+        model: facts.model,
+        engine: facts.engine,
+        environment: facts.environment,
+        plan: resolved(plan),
+        metrics: Vec::new(),
+        plugins: Vec::new(),
+        events: BTreeMap::new(),
+        output_sample: None,
+    }
+}
+
+/// Nanoseconds as seconds.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+/// This program.
+pub(super) fn tool() -> Tool {
+    Tool {
+        name: env!("CARGO_PKG_NAME").to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: option_env!("LM_BENCH_COMMIT").map(str::to_owned),
+    }
+}
+
+fn counts(plan: &RunPlan, done: &Done) -> Counts {
+    let sum = |tokens: fn(&Iteration) -> u64| done.iterations.iter().map(tokens).sum();
+    Counts {
+        iterations: done.iterations.len() as u64,
+        iterations_planned: u64::from(plan.num_iters),
+        requests: done.requests,
+        prompt_tokens: sum(|one| one.prompt_tokens),
+        output_tokens: sum(|one| one.output_tokens),
+        errors: 0,
     }
 }
 
 /// The plan as it was in force.
-pub(super) fn plan(plan: &RunPlan) -> BTreeMap<String, serde_json::Value> {
+fn resolved(plan: &RunPlan) -> BTreeMap<String, serde_json::Value> {
     let resolved = RunPlan {
         model: Some(plan.model_name().to_owned()),
         quantize: Some(plan.quantization().to_owned()),
@@ -74,23 +115,35 @@ pub(super) fn plan(plan: &RunPlan) -> BTreeMap<String, serde_json::Value> {
 /// Adds the account of the event stream.
 pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_every: u32) {
     for totals in totals.kinds.iter().filter(|totals| totals.recorded > 0) {
-        let sampled = kinds::KINDS.iter().any(|kind| kind.name == totals.kind && kind.level >= Level::Ops);
+        let sampled = kinds::KINDS
+            .iter()
+            .any(|kind| kind.name == totals.kind && kind.level >= Level::Ops);
         let weight = if sampled { sample_every } else { 1 };
-        let entry = EventTotals { rows: totals.recorded, lost: totals.lost, weight };
+        let entry = EventTotals {
+            rows: totals.recorded,
+            lost: totals.lost,
+            weight,
+        };
         record.events.insert(totals.kind.clone(), entry);
     }
 }
 
 /// Adds metrics and accounts of the collectors.
-pub(super) fn add_outcomes(record: &mut RunRecord, outcomes: &[CollectorOutcome], percentiles: &[f64]) {
-    let percentiles: Vec<_> = percentiles.iter().filter_map(|p| p.to_string().parse::<Percent>().ok()).collect();
+pub(super) fn add_outcomes(record: &mut RunRecord, outcomes: &[CollectorOutcome], percentiles: &[Percent]) {
     let duration_ns = (record.duration_s * 1e9) as u64;
     for outcome in outcomes {
         let manifest = &outcome.manifest;
-        record.metrics.extend(metric_records(&manifest.id, &manifest.metrics, &outcome.metrics, &percentiles));
+        record.metrics.extend(metric_records(
+            &manifest.id,
+            &manifest.metrics,
+            &outcome.metrics,
+            percentiles,
+        ));
         record.plugins.push(plugin_record(outcome, duration_ns));
     }
-    record.metrics.sort_by(|a, b| (&a.plugin, &a.name, &a.labels).cmp(&(&b.plugin, &b.name, &b.labels)));
+    record
+        .metrics
+        .sort_by(|a, b| (&a.plugin, &a.name, &a.labels).cmp(&(&b.plugin, &b.name, &b.labels)));
     record.plugins.sort_by(|a, b| a.id.cmp(&b.id));
 }
 
@@ -119,13 +172,20 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
 /// Completes a recording with the facts of its run.
 pub(super) fn finish_recording(
     recording: Result<RecordingWriter, SinkError>,
-    record: &RunRecord,
-    (run_info, totals): (&RunInfo, &Totals),
+    (record, run_info): (&RunRecord, &RunInfo),
+    (totals, symbols): (&Totals, &SymbolTable),
 ) -> Result<(), RunError> {
     let writer = recording.map_err(|error| RunError::RecordingFailed(error.to_string()))?;
-    let bare = RunRecord { metrics: Vec::new(), plugins: Vec::new(), ..record.clone() };
-    let run = RecordedRun { run_info: run_info.clone(), record: bare };
+    let bare = RunRecord {
+        metrics: Vec::new(),
+        plugins: Vec::new(),
+        ..record.clone()
+    };
+    let run = RecordedRun {
+        run_info: run_info.clone(),
+        record: bare,
+    };
     let run = serde_json::to_value(run).expect("records have string keys and finite numbers");
-    writer.finish(run, totals)?;
+    writer.finish(run, totals, symbols)?;
     Ok(())
 }

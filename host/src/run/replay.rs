@@ -1,13 +1,14 @@
 //! Feeds a recording to collectors.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::record::{self, RecordedRun};
 use super::{Finished, Progress, RunError, collecting};
 use crate::clock::Clock;
-use crate::events::Recording;
+use crate::events::recording::Recording;
 use crate::plan::PluginPlan;
-use crate::report::Note;
+use crate::stats::Percent;
 
 /// What to replay, and to whom.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub struct ReplayPlan {
     /// The collectors.
     pub plugins: PluginPlan,
     /// Percentiles that are reported for distributions.
-    pub metric_percentiles: Vec<f64>,
+    pub metric_percentiles: Vec<Percent>,
 }
 
 /// Replays a recording. The record is that of the recorded run with the metrics of this replay.
@@ -28,17 +29,22 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     let clock = Clock::start();
     progress.stage(&format!("reading {}", plan.recording.display()));
     let recording = Recording::open(&plan.recording)?;
-    let RecordedRun { run_info, mut record } = serde_json::from_value(recording.run().clone())
-        .map_err(|error| RunError::RecordedFacts { path: plan.recording.clone(), error })?;
+    let RecordedRun { run_info, mut record } =
+        serde_json::from_value(recording.run().clone()).map_err(|error| RunError::RecordedFacts {
+            path: plan.recording.clone(),
+            error,
+        })?;
     let mut collectors = collecting::collectors(&plan.plugins, &run_info, recording.kinds())?;
     progress.stage("replaying");
     recording.replay(&mut collectors)?;
     let outcomes = collectors.finish();
-    record.timings.collect_s = Some(clock.now_ns() as f64 * 1e-9);
+    record.timings.collect_s = Some(record::seconds(clock.now_ns()));
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
+    // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
     let reasons = std::mem::take(&mut record.verdict.reasons);
-    let known: Vec<Note> = reasons.into_iter().filter(|note| !note.is_derived()).collect();
-    record.judge(known);
+    record.judge(reasons);
+    let mut codes = BTreeSet::new();
+    record.verdict.reasons.retain(|reason| codes.insert(reason.code.clone()));
     progress.done();
     Ok(Finished {
         quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),

@@ -13,7 +13,10 @@ pub(super) struct Requests {
 impl Requests {
     /// Requests numbered from `first`, one per prompt.
     pub(super) fn new(first: u64, prompts: &[Vec<u32>]) -> Self {
-        Self { first, prompt_tokens: prompts.iter().map(|prompt| prompt.len() as u32).collect() }
+        Self {
+            first,
+            prompt_tokens: prompts.iter().map(|prompt| prompt.len() as u32).collect(),
+        }
     }
 
     /// All requests entered a phase at `t_ns`, each with `output_tokens` so far.
@@ -33,7 +36,13 @@ impl Requests {
     /// Each request got the output token with this index at `t_ns`.
     pub(super) fn token(&self, recorder: &mut Recorder, t_ns: u64, index: u32) {
         for (request, _) in (self.first..).zip(&self.prompt_tokens) {
-            recorder.record(&token::Row { t_ns, request, index, chunk: index, tokens_in_chunk: 1 });
+            recorder.record(&token::Row {
+                t_ns,
+                request,
+                index,
+                chunk: index,
+                tokens_in_chunk: 1,
+            });
         }
     }
 

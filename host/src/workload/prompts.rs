@@ -56,25 +56,23 @@ impl<'a> Prompts<'a> {
     /// # Errors
     /// When the tokenizer fails.
     pub fn batch(&self, batch: u64, sequences: usize) -> Result<Vec<Vec<u32>>, PromptError> {
-        (0..sequences).map(|sequence| self.prompt(batch, sequence as u64)).collect()
+        (0..sequences)
+            .map(|sequence| self.prompt(batch, sequence as u64))
+            .collect()
     }
 
     fn prompt(&self, batch: u64, sequence: u64) -> Result<Vec<u32>, PromptError> {
         let mut rng = Pcg64Mcg::seed_from_u64(mix(self.seed, mix(batch, sequence)));
         match self.source {
-            TokenSource::Random { vocab } => {
-                Ok((0..self.length).map(|_| rng.random_range(0..vocab.max(1))).collect())
-            }
+            TokenSource::Random { vocab } => Ok((0..self.length)
+                .map(|_| rng.random_range(0..vocab.max(1)))
+                .collect()),
             TokenSource::Text(encoder) => self.text_prompt(encoder, &mut rng),
         }
     }
 
     /// A nonce, then sentences in random order until the prompt is long enough, cut to length.
-    fn text_prompt(
-        &self,
-        encoder: &dyn TextEncoder,
-        rng: &mut Pcg64Mcg,
-    ) -> Result<Vec<u32>, PromptError> {
+    fn text_prompt(&self, encoder: &dyn TextEncoder, rng: &mut Pcg64Mcg) -> Result<Vec<u32>, PromptError> {
         let encode = |text: &str| encoder.encode(text).map_err(PromptError::Encode);
         let mut tokens = encode(&format!("Note {:08}.", rng.random_range(0..100_000_000_u32)))?;
         let mut order: Vec<&str> = SENTENCES.to_vec();
@@ -98,7 +96,10 @@ impl<'a> Prompts<'a> {
 
 /// Combines two numbers into a seed (finaliser of SplitMix64).
 fn mix(a: u64, b: u64) -> u64 {
-    let mut z = a.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(b).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = a
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add(b)
+        .wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
@@ -114,7 +115,10 @@ mod tests {
 
     impl TextEncoder for Words {
         fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
-            Ok(text.split_whitespace().map(|word| word.bytes().map(u32::from).sum()).collect())
+            Ok(text
+                .split_whitespace()
+                .map(|word| word.bytes().map(u32::from).sum())
+                .collect())
         }
     }
 
@@ -130,8 +134,9 @@ mod tests {
     fn prompts_have_the_asked_length_and_differ() {
         for source in [TokenSource::Random { vocab: 1000 }, TokenSource::Text(&Words)] {
             let prompts = Prompts::new(source, 1, 700);
-            let all: Vec<_> =
-                (0..4).flat_map(|batch| prompts.batch(batch, 3).expect("prompts")).collect();
+            let all: Vec<_> = (0..4)
+                .flat_map(|batch| prompts.batch(batch, 3).expect("prompts"))
+                .collect();
             assert!(all.iter().all(|prompt| prompt.len() == 700));
             assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
         }
@@ -140,7 +145,9 @@ mod tests {
     #[test]
     fn the_seed_decides() {
         let batch = |seed| {
-            Prompts::new(TokenSource::Random { vocab: 50_000 }, seed, 64).batch(3, 2).expect("prompts")
+            Prompts::new(TokenSource::Random { vocab: 50_000 }, seed, 64)
+                .batch(3, 2)
+                .expect("prompts")
         };
         assert_eq!(batch(7), batch(7));
         assert_ne!(batch(7), batch(8));

@@ -43,7 +43,10 @@ pub struct Bytes {
 impl Bytes {
     /// Borrows a slice; the caller keeps it alive for the call.
     pub const fn of(bytes: &[u8]) -> Self {
-        Self { ptr: bytes.as_ptr(), len: bytes.len() }
+        Self {
+            ptr: bytes.as_ptr(),
+            len: bytes.len(),
+        }
     }
 
     /// Reads the view.

@@ -1,16 +1,168 @@
-//! smoke
-use lm_bench_plugin::*;
-#[derive(serde::Deserialize, schemars::JsonSchema)] #[serde(default, deny_unknown_fields)] #[derive(Default)]
-struct Config { a: u32 }
-struct C { n: u64, col: Col<u32>, id: u16 }
-const M: MetricDef = MetricDef::counter("tokens");
-impl Collector for C {
-    const INFO: Info = Info { id: "moe-utilization", version: env!("CARGO_PKG_VERSION"), about: "x", license: "MIT OR Apache-2.0" };
-    const METRICS: &'static [MetricDef] = &[M];
-    type Config = Config;
-    fn subscribe(_c: &Config, _r: &RunInfo) -> Result<Subscription, Fault> { Ok(Subscription::new([Want::kind(kinds::moe_route::KIND).column(kinds::moe_route::COLUMNS.tokens)])) }
-    fn new(c: Config, _r: &RunInfo, r: &Resolved) -> Result<Self, Fault> { let k = r.kind(kinds::moe_route::KIND)?; Ok(C { n: u64::from(c.a), col: k.column(kinds::moe_route::COLUMNS.tokens)?, id: k.id }) }
-    fn on_batch(&mut self, b: &Batch<'_>, _cx: &mut Cx<'_>) -> Result<(), Fault> { if b.kind == self.id { for t in b.get(self.col) { self.n += u64::from(*t); } } Ok(()) }
-    fn checkpoint(&mut self, s: &mut Sink<'_>) -> Result<(), Fault> { s.counter(&M, &[], self.n); Ok(()) }
+//! How evenly a mixture of experts uses its experts, from the router's decisions (`moe_route`).
+//!
+//! Prefill and decode are kept apart, and a maximum is taken within a layer before anything is combined over layers:
+//! an average over layers would hide the one layer whose hot expert stalls the others.
+
+mod layer;
+mod metrics;
+mod overall;
+mod report;
+mod steps;
+
+use lm_bench_plugin::kinds::moe_route;
+use lm_bench_plugin::{
+    Batch, Col, Collector, Cx, Fault, Info, List, MetricDef, PhaseLayers, Resolved, RunInfo, Sink,
+    Subscription, Want,
+};
+
+use layer::{LayerLoad, Routed};
+use steps::StepMaxima;
+
+/// How finely results are reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Detail {
+    /// Only figures over all layers.
+    Overall,
+    /// Each layer too.
+    #[default]
+    Layer,
 }
-export!(C);
+
+/// Configuration.
+#[derive(Clone, Copy, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How finely results are reported.
+    pub detail: Detail,
+    /// Whether the load share of each expert is listed.
+    pub per_expert: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            detail: Detail::default(),
+            per_expert: true,
+        }
+    }
+}
+
+struct Columns {
+    kind: u16,
+    step: Col<u64>,
+    phase: Col<u8>,
+    layer: Col<u16>,
+    tokens: Col<u32>,
+    top_k: Col<u32>,
+    counts: Col<List<u32>>,
+    prob_sum: Option<Col<List<f32>>>,
+    dropped: Option<Col<u32>>,
+}
+
+/// The collector.
+pub struct MoeUtilization {
+    config: Config,
+    model_experts: u32,
+    columns: Columns,
+    layers: PhaseLayers<LayerLoad>,
+    steps: StepMaxima,
+}
+
+impl Collector for MoeUtilization {
+    const INFO: Info = Info {
+        id: "moe-utilization",
+        version: env!("CARGO_PKG_VERSION"),
+        about: "How evenly a mixture of experts uses its experts, per layer and phase",
+        license: "MIT OR Apache-2.0",
+    };
+    const METRICS: &'static [MetricDef] = metrics::ALL;
+    type Config = Config;
+
+    fn subscribe(_: &Config, _: &RunInfo) -> Result<Subscription, Fault> {
+        let want = Want::kind(moe_route::KIND)
+            .column(moe_route::COLUMNS.step)
+            .column(moe_route::COLUMNS.phase)
+            .column(moe_route::COLUMNS.layer)
+            .column(moe_route::COLUMNS.tokens)
+            .column(moe_route::COLUMNS.top_k)
+            .column(moe_route::COLUMNS.counts)
+            .optional(moe_route::COLUMNS.prob_sum)
+            .optional(moe_route::COLUMNS.dropped);
+        Ok(Subscription::new([want]))
+    }
+
+    fn new(config: Config, run: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
+        let kind = resolved.kind(moe_route::KIND)?;
+        let columns = Columns {
+            kind: kind.id,
+            step: kind.column(moe_route::COLUMNS.step)?,
+            phase: kind.column(moe_route::COLUMNS.phase)?,
+            layer: kind.column(moe_route::COLUMNS.layer)?,
+            tokens: kind.column(moe_route::COLUMNS.tokens)?,
+            top_k: kind.column(moe_route::COLUMNS.top_k)?,
+            counts: kind.column(moe_route::COLUMNS.counts)?,
+            prob_sum: kind.optional(moe_route::COLUMNS.prob_sum),
+            dropped: kind.optional(moe_route::COLUMNS.dropped),
+        };
+        Ok(Self {
+            config,
+            model_experts: run.model.experts,
+            columns,
+            layers: PhaseLayers::default(),
+            steps: StepMaxima::default(),
+        })
+    }
+
+    fn on_batch(&mut self, batch: &Batch<'_>, _: &mut Cx<'_>) -> Result<(), Fault> {
+        if batch.kind != self.columns.kind {
+            return Ok(());
+        }
+        if batch.lost_before > 0 {
+            self.steps.rows_were_lost();
+        }
+        let (step, phase) = (batch.get(self.columns.step), batch.get(self.columns.phase));
+        let (layer, tokens) = (batch.get(self.columns.layer), batch.get(self.columns.tokens));
+        let (top_k, counts) = (batch.get(self.columns.top_k), batch.get(self.columns.counts));
+        let prob_sum = self.columns.prob_sum.map(|column| batch.get(column));
+        let dropped = self.columns.dropped.map(|column| batch.get(column));
+        for row in 0..batch.len() {
+            let routed = Routed {
+                weight: batch.weight,
+                tokens: tokens[row],
+                top_k: top_k[row],
+                counts: counts.row(row),
+                prob_sum: prob_sum.map(|lists| lists.row(row)),
+                dropped: dropped.map(|column| column[row]),
+            };
+            let load = self
+                .layers
+                .entry(phase[row], layer[row], || LayerLoad::new(counts.width()));
+            let max_vio = load
+                .add(&routed)
+                .map_err(|fault| place(&fault, step[row], layer[row]))?;
+            if let Some(max_vio) = max_vio {
+                self.steps.add((step[row], phase[row]), batch.weight, max_vio);
+            }
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, sink: &mut Sink<'_>) -> Result<(), Fault> {
+        report::report(self, sink);
+        Ok(())
+    }
+}
+
+/// Says in which row a contradiction stands.
+fn place(fault: &Fault, step: u64, layer: u16) -> Fault {
+    Fault::data(format!(
+        "moe_route row of step {step}, layer {layer}: {}",
+        fault.message
+    ))
+}
+
+lm_bench_plugin::export!(MoeUtilization);
+
+#[cfg(test)]
+mod tests;

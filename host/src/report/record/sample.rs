@@ -152,6 +152,7 @@ fn declaration(name: &str, unit: &str, kind: MetricKind, direction: Direction) -
         direction,
         formula: format!("formula of {name}"),
         about: String::new(),
+        labels: Vec::new(),
     }
 }
 

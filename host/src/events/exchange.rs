@@ -1,0 +1,206 @@
+//! The bounded hand-over between producers and the pump.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
+
+use crossbeam_queue::ArrayQueue;
+use lm_bench_plugin::{Block, EventRow};
+
+use super::kind_table::KindTable;
+
+/// Empty blocks kept ready for each recorded kind, besides the one a producer fills.
+pub(super) const SPARE_BLOCKS: usize = 2;
+
+/// A full block and where it comes from.
+#[derive(Debug)]
+pub(super) struct Handed {
+    pub(super) producer: usize,
+    pub(super) kind: usize,
+    pub(super) block: Block,
+}
+
+/// What the owner of the collection wants of the pump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Run,
+    Finish,
+    Abandon,
+}
+
+/// Rows that one producer recorded, by kind; written by the producer alone, before it hands a block over.
+#[derive(Debug)]
+pub(super) struct ProducerTotals {
+    recorded: Vec<AtomicU64>,
+    refused: AtomicU64,
+}
+
+impl ProducerTotals {
+    fn new(kinds: usize) -> Self {
+        Self {
+            recorded: (0..kinds).map(|_| AtomicU64::new(0)).collect(),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn set_recorded(&self, kind: usize, rows: u64) {
+        self.recorded[kind].store(rows, Ordering::Release);
+    }
+
+    pub(super) fn recorded(&self, kind: usize) -> u64 {
+        self.recorded[kind].load(Ordering::Acquire)
+    }
+
+    pub(super) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+/// Shared by the producers and the pump. Nothing here blocks a producer: both queues are lock-free, the mutex is
+/// taken once when a producer starts.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    kinds: KindTable,
+    block_rows: u32,
+    full: ArrayQueue<Handed>,
+    empty: Vec<ArrayQueue<Block>>,
+    producers: Mutex<Vec<Arc<ProducerTotals>>>,
+    dropped: AtomicU64,
+    allocated: AtomicU64,
+    command: AtomicU8,
+    pump: OnceLock<Thread>,
+}
+
+impl Exchange {
+    /// `block_rows` and `queue_blocks` are at least 1.
+    pub(super) fn new(kinds: KindTable, block_rows: u32, queue_blocks: usize) -> Self {
+        let empty = kinds
+            .iter()
+            .map(|_| ArrayQueue::new(queue_blocks.max(SPARE_BLOCKS)))
+            .collect();
+        Self {
+            kinds,
+            block_rows,
+            full: ArrayQueue::new(queue_blocks),
+            empty,
+            producers: Mutex::default(),
+            dropped: AtomicU64::new(0),
+            allocated: AtomicU64::new(0),
+            command: AtomicU8::new(Command::Run as u8),
+            pump: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn kinds(&self) -> &KindTable {
+        &self.kinds
+    }
+
+    /// Registers a producer and gives it its number.
+    pub(super) fn join(&self) -> (usize, Arc<ProducerTotals>) {
+        let mut producers = self.producers.lock().unwrap_or_else(PoisonError::into_inner);
+        let totals = Arc::new(ProducerTotals::new(self.kinds.len()));
+        producers.push(Arc::clone(&totals));
+        (producers.len() - 1, totals)
+    }
+
+    pub(super) fn producers(&self) -> Vec<Arc<ProducerTotals>> {
+        self.producers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// A new block; `None` for an index outside the table.
+    pub(super) fn new_block(&self, kind: usize) -> Option<Block> {
+        self.kinds
+            .get(kind)
+            .map(|def| Block::new(Arc::clone(def), self.block_rows))
+    }
+
+    /// Makes sure that spare blocks of a kind exist.
+    pub(super) fn stock(&self, kind: usize) {
+        while self.empty[kind].len() < SPARE_BLOCKS {
+            let Some(block) = self.new_block(kind) else { return };
+            if self.empty[kind].push(block).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Gives the spare blocks of a kind the list memory that such a row needs.
+    pub(super) fn shape<R: EventRow>(&self, kind: usize, row: &R) {
+        for _ in 0..self.empty[kind].len() {
+            let Some(mut block) = self.empty[kind].pop() else {
+                return;
+            };
+            block.push(row);
+            self.give_back(kind, block);
+        }
+    }
+
+    /// An empty block, allocated and counted when none has come back.
+    pub(super) fn take_empty(&self, kind: usize) -> Option<Block> {
+        self.empty[kind].pop().or_else(|| {
+            self.allocated.fetch_add(1, Ordering::Relaxed);
+            self.new_block(kind)
+        })
+    }
+
+    /// Makes a used block available again; a surplus one is freed.
+    pub(super) fn give_back(&self, kind: usize, mut block: Block) {
+        block.clear();
+        // An error means that enough empty blocks wait already.
+        drop(self.empty[kind].push(block));
+    }
+
+    /// Hands a block to the pump. When the queue is full the oldest block makes room; its rows show as a gap
+    /// between the `first_row` of its neighbours.
+    pub(super) fn hand_over(&self, handed: Handed) {
+        if let Some(oldest) = self.full.force_push(handed) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.give_back(oldest.kind, oldest.block);
+        }
+        self.wake();
+    }
+
+    pub(super) fn take_full(&self) -> Option<Handed> {
+        self.full.pop()
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn command(&self) -> Command {
+        match self.command.load(Ordering::Acquire) {
+            command if command == Command::Run as u8 => Command::Run,
+            command if command == Command::Finish as u8 => Command::Finish,
+            _ => Command::Abandon,
+        }
+    }
+
+    pub(super) fn tell(&self, command: Command) {
+        self.command.store(command as u8, Ordering::Release);
+        self.wake();
+    }
+
+    /// Names the thread that [`Exchange::hand_over`] wakes.
+    pub(super) fn set_pump(&self, thread: Thread) {
+        // There is one pump per exchange, so the cell is empty.
+        drop(self.pump.set(thread));
+    }
+
+    fn wake(&self) {
+        if let Some(pump) = self.pump.get() {
+            pump.unpark();
+        }
+    }
+}

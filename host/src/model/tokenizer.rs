@@ -1,0 +1,231 @@
+//! Text to tokens and back, from a `tokenizer.json` or from GGUF metadata.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use tokenizers::models::bpe::{BPE, Vocab};
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::tokenizer::SplitDelimiterBehavior;
+use tokenizers::{AddedToken, PreTokenizerWrapper};
+
+use super::gguf::{Header, Value};
+
+/// Splits of the words before byte pairs are merged; the same expressions as llama.cpp's for these names.
+const GPT2_WORDS: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)";
+const LLAMA3_WORDS: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN2_WORDS: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const PUNCTUATION: &str = r"[\p{P}\$\+<=>\^~\|]+";
+
+/// Token types of GGUF that are matched as whole texts: control and user defined.
+const WHOLE_TEXT_TYPES: [i64; 2] = [3, 4];
+
+/// A tokenizer that cannot be built or used.
+#[derive(Debug, Error)]
+pub enum TokenizerError {
+    /// The model has none.
+    #[error("{} has no tokenizer (no tokenizer.json, no tokenizer.ggml.* metadata); pass token lengths instead of text", .0.display())]
+    Absent(PathBuf),
+    /// A `tokenizer.json` that does not load.
+    #[error("cannot use {}: {what}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// GGUF metadata that is missing or of the wrong type.
+    #[error("GGUF tokenizer: `{0}` is missing or of the wrong type")]
+    Metadata(&'static str),
+    /// A kind of tokenizer without an implementation.
+    #[error(
+        "GGUF tokenizer model `{0}`; supported: gpt2 (byte-pair encoding); a tokenizer.json beside the file is used instead"
+    )]
+    Model(String),
+    /// A word splitter without an implementation.
+    #[error(
+        "GGUF pre-tokenizer `{0}`; supported: default, gpt-2, smollm, llama-bpe, qwen2; a tokenizer.json beside the file is used instead"
+    )]
+    PreTokenizer(String),
+    /// A vocabulary or merge list that makes no sense.
+    #[error("GGUF tokenizer: {0}")]
+    Build(String),
+    /// Text that cannot be encoded or ids that cannot be decoded.
+    #[error("tokenizer: {0}")]
+    Use(String),
+}
+
+/// Text to tokens and back.
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    first: Option<u32>,
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tokenizer({} tokens)", self.inner.get_vocab_size(true))
+    }
+}
+
+impl Tokenizer {
+    /// Loads a `tokenizer.json`.
+    pub fn from_json(path: &Path) -> Result<Self, TokenizerError> {
+        let inner = tokenizers::Tokenizer::from_file(path).map_err(|e| TokenizerError::Json {
+            path: path.to_owned(),
+            what: one_line(&e.to_string()),
+        })?;
+        Ok(Self { inner, first: None })
+    }
+
+    /// Builds the tokenizer that GGUF metadata describes.
+    pub fn from_gguf(header: &Header) -> Result<Self, TokenizerError> {
+        let text = |key: &'static str| header.get(key).and_then(Value::as_str);
+        let model = text("tokenizer.ggml.model").ok_or(TokenizerError::Metadata("tokenizer.ggml.model"))?;
+        if model != "gpt2" {
+            return Err(TokenizerError::Model(model.to_owned()));
+        }
+        let pre = text("tokenizer.ggml.pre").unwrap_or("default");
+        let splitter = Splitter::named(pre)?;
+        let tokens = strings(header, "tokenizer.ggml.tokens")?;
+        let bpe = byte_pairs(tokens, strings(header, "tokenizer.ggml.merges")?, &splitter)?;
+        let mut inner = tokenizers::Tokenizer::new(bpe);
+        inner.with_pre_tokenizer(Some(splitter.pre_tokenizer()?));
+        inner.with_decoder(Some(ByteLevel::new(false, true, true)));
+        inner
+            .add_special_tokens(whole_texts(header, tokens))
+            .map_err(|e| TokenizerError::Build(one_line(&e.to_string())))?;
+        Ok(Self {
+            inner,
+            first: first_token(header, &splitter),
+        })
+    }
+
+    /// The tokens of `text`, with the token that starts a sequence where the model wants one.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        let encoding = self
+            .inner
+            .encode(text, true)
+            .map_err(|e| TokenizerError::Use(one_line(&e.to_string())))?;
+        Ok(self
+            .first
+            .into_iter()
+            .chain(encoding.get_ids().iter().copied())
+            .collect())
+    }
+
+    /// The text of these tokens, special ones left out.
+    pub fn decode(&self, tokens: &[u32]) -> Result<String, TokenizerError> {
+        self.inner
+            .decode(tokens, true)
+            .map_err(|e| TokenizerError::Use(one_line(&e.to_string())))
+    }
+
+    /// Number of tokens, special ones included.
+    pub fn vocabulary(&self) -> usize {
+        self.inner.get_vocab_size(true)
+    }
+}
+
+/// How text is cut into words, by llama.cpp's name for it.
+struct Splitter {
+    expressions: &'static [&'static str],
+    /// Words that are tokens as a whole skip merging.
+    ignore_merges: bool,
+    /// Whether a sequence starts with a token unless the file says otherwise.
+    adds_first: bool,
+}
+
+impl Splitter {
+    fn named(name: &str) -> Result<Self, TokenizerError> {
+        let plain = |expressions| Self {
+            expressions,
+            ignore_merges: false,
+            adds_first: false,
+        };
+        Ok(match name {
+            "default" => plain(&[PUNCTUATION, GPT2_WORDS, r"\p{N}+", r"[0-9][0-9][0-9]"]),
+            "gpt-2" => plain(&[GPT2_WORDS]),
+            "smollm" => plain(&[r"\p{N}", GPT2_WORDS]),
+            "qwen2" => plain(&[QWEN2_WORDS]),
+            "llama-bpe" | "llama3" | "llama-v3" => Self {
+                expressions: &[LLAMA3_WORDS],
+                ignore_merges: true,
+                adds_first: true,
+            },
+            other => return Err(TokenizerError::PreTokenizer(other.to_owned())),
+        })
+    }
+
+    fn pre_tokenizer(&self) -> Result<PreTokenizerWrapper, TokenizerError> {
+        let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
+        for expression in self.expressions {
+            let pattern = SplitPattern::Regex((*expression).to_owned());
+            let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false)
+                .map_err(|e| TokenizerError::Build(one_line(&e.to_string())))?;
+            steps.push(split.into());
+        }
+        steps.push(ByteLevel::new(false, false, false).into());
+        Ok(Sequence::new(steps).into())
+    }
+}
+
+fn strings<'a>(header: &'a Header, key: &'static str) -> Result<&'a [String], TokenizerError> {
+    header
+        .get(key)
+        .and_then(Value::as_strings)
+        .ok_or(TokenizerError::Metadata(key))
+}
+
+fn byte_pairs(tokens: &[String], merges: &[String], splitter: &Splitter) -> Result<BPE, TokenizerError> {
+    let vocabulary = tokens
+        .iter()
+        .zip(0u32..)
+        .map(|(t, id)| (t.clone(), id))
+        .collect::<Vocab>();
+    let pairs = merges
+        .iter()
+        .map(|m| match m.split_once(' ') {
+            Some((a, b)) => Ok((a.to_owned(), b.to_owned())),
+            None => Err(TokenizerError::Build(format!(
+                "merge `{}` is not a pair",
+                one_line(m)
+            ))),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    BPE::builder()
+        .vocab_and_merges(vocabulary, pairs)
+        .ignore_merges(splitter.ignore_merges)
+        .build()
+        .map_err(|e| TokenizerError::Build(one_line(&e.to_string())))
+}
+
+fn whole_texts(header: &Header, tokens: &[String]) -> Vec<AddedToken> {
+    let types = header
+        .get("tokenizer.ggml.token_type")
+        .and_then(Value::as_ints)
+        .unwrap_or(&[]);
+    tokens
+        .iter()
+        .zip(types)
+        .filter(|(_, kind)| WHOLE_TEXT_TYPES.contains(kind))
+        .map(|(text, _)| AddedToken::from(text.clone(), true))
+        .collect()
+}
+
+fn first_token(header: &Header, splitter: &Splitter) -> Option<u32> {
+    let wanted = header
+        .get("tokenizer.ggml.add_bos_token")
+        .and_then(Value::as_bool)
+        .unwrap_or(splitter.adds_first);
+    let id = header.get("tokenizer.ggml.bos_token_id")?.as_u64()?;
+    wanted.then(|| u32::try_from(id).ok())?
+}
+
+/// Keeps messages of other crates to one line of bearable length.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(200)
+        .collect()
+}

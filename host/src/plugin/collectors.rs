@@ -1,0 +1,212 @@
+//! All collectors of a run, as one sink of the event stream.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use lm_bench_plugin::RunInfo;
+
+use super::builtin::BuiltinSession;
+use super::dylib::DylibSession;
+use super::error::PluginError;
+use super::failure::Failure;
+use super::limits::Policy;
+use super::log::LogBook;
+use super::member::{Member, Setup};
+use super::outcome::CollectorOutcome;
+use super::registry::{Code, Found, Registry};
+use super::resolve::{Unresolved, resolve};
+use super::search::user_folder;
+use super::session::{HostSide, Session};
+use super::wasm::{CacheState, WasmEngine, WasmSession};
+use crate::clock::Clock;
+use crate::events::{Delivery, EventSink, KindTable, SinkError, SymbolTable};
+
+/// Which plugins a run wants.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    /// Ids and paths.
+    pub plugins: Vec<String>,
+    /// Whether all built-in collectors run too. A requested plugin takes the place of the built-in one of its id.
+    pub defaults: bool,
+    /// Configuration by id.
+    pub config: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
+}
+
+/// What the collectors of a run need to be recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// Indices of the kinds that at least one collector takes.
+    pub kinds: BTreeSet<usize>,
+}
+
+/// The collectors of a run.
+pub struct Collectors {
+    members: Vec<Member>,
+    cache: Option<CacheState>,
+}
+
+impl Collectors {
+    /// Finds, loads and starts the collectors of a run.
+    ///
+    /// A plugin that traps, panics or breaks the contract while it starts is quarantined and part of the outcome.
+    ///
+    /// # Errors
+    /// When a plugin cannot be found, does not fit this version, or does not accept its configuration.
+    pub fn load(
+        requests: &Requests,
+        run: &RunInfo,
+        kinds: &KindTable,
+        policy: &Policy,
+    ) -> Result<Self, PluginError> {
+        let found = find(requests, policy)?;
+        let loader = Loader::new(&found, policy)?;
+        let run = serde_json::to_string(run).map_err(|error| PluginError::Runtime(error.to_string()))?;
+        let mut members = Vec::new();
+        for found in found {
+            let config = requests.config.get(&found.manifest.id).cloned().unwrap_or_default();
+            let member = loader.load(found, config.into())?;
+            members.push(start(member, &run, kinds, policy)?);
+        }
+        let cache = loader.engine.as_ref().map(|engine| engine.cache().clone());
+        Ok(Self { members, cache })
+    }
+
+    /// What has to be recorded for them.
+    pub fn demands(&self) -> Demands {
+        Demands { kinds: self.members.iter().flat_map(Member::kinds).collect() }
+    }
+
+    /// Ids of the collectors, in the order in which they are called.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|member| member.found().manifest.id.as_str())
+    }
+
+    /// Files that a collector of the run stands before, each with what was taken.
+    pub fn shadows(&self) -> impl Iterator<Item = (&Found, &PathBuf)> {
+        self.members.iter().flat_map(|member| member.found().shadows.iter().map(|path| (member.found(), path)))
+    }
+
+    /// Whether compiled components are kept; `None` without WASM plugins.
+    pub fn cache(&self) -> Option<&CacheState> {
+        self.cache.as_ref()
+    }
+
+    /// Ends the collectors and takes their metrics.
+    pub fn finish(self) -> Vec<CollectorOutcome> {
+        self.members.into_iter().map(Member::finish).collect()
+    }
+}
+
+impl EventSink for Collectors {
+    fn accept(&mut self, delivery: &Delivery, symbols: &SymbolTable) -> Result<(), SinkError> {
+        for member in &mut self.members {
+            member.accept(delivery, symbols);
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) {
+        self.members.iter_mut().for_each(Member::tick);
+    }
+}
+
+/// Finds the plugins of a run: requested ones in their order, then the built-in ones.
+fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError> {
+    let registry = Registry::new(policy)?;
+    let mut all: Vec<Found> = Vec::new();
+    for target in &requests.plugins {
+        let found = registry.find(target)?;
+        if let Some(first) = all.iter().find(|other| other.manifest.id == found.manifest.id) {
+            let (id, first, second) = (found.manifest.id.clone(), first.place(), found.place());
+            return Err(PluginError::Twice { id, first, second });
+        }
+        found.check()?;
+        if let (Code::Dylib(file, _), false) = (&found.code, policy.allow_native) {
+            return Err(PluginError::NativeCode(file.path.clone()));
+        }
+        all.push(found);
+    }
+    if requests.defaults {
+        for id in registry.builtin_ids() {
+            if all.iter().all(|other| other.manifest.id != id) {
+                all.push(registry.find(id)?);
+            }
+        }
+    }
+    let running = || all.iter().map(|found| found.manifest.id.clone());
+    match requests.config.keys().find(|id| running().all(|other| other != **id)) {
+        Some(id) => Err(PluginError::StrayConfig { id: id.clone(), running: running().collect() }),
+        None => Ok(all),
+    }
+}
+
+/// Loads code through the doors.
+struct Loader<'a> {
+    policy: &'a Policy,
+    clock: Clock,
+    engine: Option<WasmEngine>,
+}
+
+impl<'a> Loader<'a> {
+    /// Prepares for what was found. The WASM engine comes before all native code, because it installs signal
+    /// handlers.
+    fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
+        let any = found.iter().any(|found| matches!(found.code, Code::Wasm(..)));
+        let engine = any.then(|| WasmEngine::new(&policy.limits, cache_folder())).transpose();
+        let engine = engine.map_err(PluginError::Runtime)?;
+        Ok(Self { policy, clock: Clock::start(), engine })
+    }
+
+    fn load(&self, found: Found, config: serde_json::Value) -> Result<Member, PluginError> {
+        let limits = &self.policy.limits;
+        let host = HostSide::new(LogBook::new(limits, self.clock.clone()));
+        let session: Box<dyn Session> = match (&found.code, &self.engine) {
+            (Code::Builtin(builtin), _) => Box::new(BuiltinSession::new(builtin, limits, host)),
+            (Code::Dylib(file, facts), _) => {
+                let loaded = DylibSession::load(&file.bytes, facts, limits, host);
+                Box::new(loaded.map_err(|error| PluginError::Library { path: file.path.clone(), error })?)
+            }
+            (Code::Wasm(file, _), Some(engine)) => {
+                let loaded = WasmSession::load(engine, &file.bytes, limits, host);
+                Box::new(loaded.map_err(|error| PluginError::Component { path: file.path.clone(), error })?)
+            }
+            (Code::Wasm(..), None) => {
+                return Err(PluginError::Runtime("no engine for WebAssembly was prepared".to_owned()));
+            }
+        };
+        if config.to_string().len() > limits.config_bytes {
+            let message = format!("its configuration has more than {} bytes", limits.config_bytes);
+            return Err(config_error(&found, message));
+        }
+        let setup = Setup { found, session, config, limits: limits.clone() };
+        Ok(Member::new(setup, self.clock.clone()))
+    }
+}
+
+fn cache_folder() -> Result<PathBuf, String> {
+    let folder = user_folder("XDG_CACHE_HOME", ".cache", |name| std::env::var_os(name));
+    folder.map(|folder| folder.join("wasm")).ok_or_else(|| "there is no home folder to keep it in".to_owned())
+}
+
+fn config_error(found: &Found, message: String) -> PluginError {
+    let (id, version) = (found.manifest.id.clone(), found.manifest.version.clone());
+    PluginError::Config { id, version, message }
+}
+
+/// Takes a collector from loaded to open.
+fn start(mut member: Member, run: &str, kinds: &KindTable, policy: &Policy) -> Result<Member, PluginError> {
+    let refused = |member: &Member, failure: Failure| config_error(member.found(), failure.to_string());
+    let subscription = member.subscribe(run).map_err(|failure| refused(&member, failure))?;
+    let Some(subscription) = subscription else {
+        return Ok(member);
+    };
+    match resolve(&subscription, kinds, &policy.limits) {
+        Ok(plan) => member.open(run, plan).map_err(|failure| refused(&member, failure))?,
+        Err(error @ Unresolved::Invalid(_)) => member.refuse(error.to_string()),
+        Err(error) => {
+            let (id, version) = (member.found().manifest.id.clone(), member.found().manifest.version.clone());
+            return Err(PluginError::Unresolved { id, version, error });
+        }
+    }
+    Ok(member)
+}

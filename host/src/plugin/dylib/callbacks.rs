@@ -1,0 +1,189 @@
+//! What a native plugin calls during one of its own calls. Everything that it passes is copied at once, and checked
+//! for size before it is copied.
+#![allow(unsafe_code, reason = "this module is the dylib edge")]
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lm_bench_abi as abi;
+use lm_bench_plugin::{FaultCode, Host as _, LogLevel, Metric, Value};
+
+use crate::plugin::gather::Report;
+use crate::plugin::limits::Limits;
+use crate::plugin::session::HostSide;
+
+/// Largest answer of `describe` and `subscribe` in bytes.
+const REPLY_BYTES: usize = 1 << 20;
+
+/// One call's end of the callbacks.
+pub(super) struct Callbacks<'a> {
+    host: &'a mut HostSide,
+    limits: &'a Limits,
+    /// What the call reported.
+    pub(super) report: Report,
+    /// What the call answered.
+    pub(super) reply: Option<String>,
+    /// Why the call failed.
+    pub(super) fault: Option<(FaultCode, String)>,
+}
+
+impl<'a> Callbacks<'a> {
+    pub(super) fn new(host: &'a mut HostSide, limits: &'a Limits) -> Self {
+        Self { host, limits, report: Report::new(limits), reply: None, fault: None }
+    }
+
+    /// Lends the callbacks to a call.
+    pub(super) fn lend<T>(&mut self, call: impl FnOnce(*const abi::HostV1) -> T) -> T {
+        let table = abi::HostV1 {
+            size: size_of::<abi::HostV1>() as u32,
+            flags: 0,
+            context: std::ptr::from_mut(self).cast(),
+            log,
+            symbol,
+            metric,
+            reply,
+            fault,
+        };
+        call(&raw const table)
+    }
+}
+
+/// Runs a callback on its context. A panic must not unwind into the plugin.
+///
+/// # Safety
+/// `context` must be the one that [`Callbacks::lend`] gave, and the call that it was given to must not have ended.
+unsafe fn with<T>(context: *mut c_void, fallback: T, call: impl FnOnce(&mut Callbacks<'_>) -> T) -> T {
+    // SAFETY: the caller's promise; callbacks come one at a time, on the thread of the call.
+    let Some(callbacks) = (unsafe { context.cast::<Callbacks<'_>>().as_mut() }) else {
+        return fallback;
+    };
+    catch_unwind(AssertUnwindSafe(|| call(callbacks))).unwrap_or(fallback)
+}
+
+/// Copies text of at most `max` bytes; longer text is cut, bad UTF-8 is replaced.
+///
+/// # Safety
+/// As [`abi::Bytes::as_slice`].
+unsafe fn text(bytes: abi::Bytes, max: usize) -> String {
+    let bytes = abi::Bytes { ptr: bytes.ptr, len: bytes.len.min(max) };
+    // SAFETY: the caller's promise, for a prefix.
+    String::from_utf8_lossy(unsafe { bytes.as_slice() }).into_owned()
+}
+
+unsafe extern "C" fn log(context: *mut c_void, level: u32, line: abi::Bytes) {
+    let level = match level {
+        0 => LogLevel::Debug,
+        1 => LogLevel::Info,
+        2 => LogLevel::Warn,
+        _ => LogLevel::Error,
+    };
+    // SAFETY: the plugin passes its context back and lends the text for the callback.
+    unsafe {
+        with(context, (), |callbacks| {
+            let line = text(line, callbacks.limits.text_bytes);
+            callbacks.host.log(level, &line);
+        });
+    }
+}
+
+unsafe extern "C" fn symbol(context: *mut c_void, id: u32) -> abi::Bytes {
+    const NONE: abi::Bytes = abi::Bytes { ptr: std::ptr::null(), len: 0 };
+    // SAFETY: the plugin passes its context back.
+    unsafe {
+        with(context, NONE, |callbacks| {
+            let Some(found) = callbacks.host.symbol_text(id) else {
+                return NONE;
+            };
+            abi::Bytes::of(found.as_bytes())
+        })
+    }
+}
+
+unsafe extern "C" fn reply(context: *mut c_void, json: abi::Bytes) {
+    // SAFETY: the plugin passes its context back and lends the text for the callback.
+    unsafe {
+        with(context, (), |callbacks| {
+            if json.len > REPLY_BYTES {
+                let message = format!("answered with {} bytes, {REPLY_BYTES} are allowed", json.len);
+                callbacks.fault = Some((FaultCode::Contract, message));
+            } else {
+                callbacks.reply = Some(text(json, REPLY_BYTES));
+            }
+        });
+    }
+}
+
+unsafe extern "C" fn fault(context: *mut c_void, code: u32, message: abi::Bytes) {
+    // SAFETY: the plugin passes its context back and lends the text for the callback.
+    unsafe {
+        with(context, (), |callbacks| {
+            let message = text(message, callbacks.limits.text_bytes);
+            callbacks.fault = Some((FaultCode::from_number(code), message));
+        });
+    }
+}
+
+unsafe extern "C" fn metric(context: *mut c_void, metric: *const abi::MetricV1) {
+    // SAFETY: the plugin passes its context back and lends the metric and all it points to for the callback.
+    unsafe { with(context, (), |callbacks| take_metric(callbacks, metric)) }
+}
+
+/// Copies a reported metric.
+///
+/// # Safety
+/// `metric` must be null or point to a metric whose pointers and lengths are valid.
+unsafe fn take_metric(callbacks: &mut Callbacks<'_>, metric: *const abi::MetricV1) {
+    let report = &mut callbacks.report;
+    // SAFETY: the caller's promise; a metric starts with its size.
+    let size = if metric.is_null() { 0 } else { unsafe { (&raw const (*metric).size).read() } };
+    if (size as usize) < size_of::<abi::MetricV1>() {
+        report.refuse("reported a metric that is smaller than version 1 has it");
+        return;
+    }
+    // SAFETY: the caller's promise, and the size was checked.
+    let metric = unsafe { &*metric };
+    let limits = callbacks.limits;
+    if metric.labels_len > limits.labels || metric.buckets_len > limits.distribution_values {
+        report.refuse("reported a metric with more labels or values than are allowed");
+        return;
+    }
+    let room = size_of::<Metric>()
+        + metric.name.len.min(limits.text_bytes)
+        + metric.labels_len * 2 * limits.label_bytes
+        + metric.buckets_len * size_of::<abi::BucketV1>();
+    if !report.admit(room) {
+        return;
+    }
+    // SAFETY: the caller's promise; the lengths were checked.
+    unsafe {
+        let name = text(metric.name, limits.text_bytes);
+        let labels = slice(metric.labels, metric.labels_len)
+            .iter()
+            .map(|label| (text(label.key, limits.text_bytes), text(label.value, limits.text_bytes)))
+            .collect();
+        let value = match metric.shape {
+            abi::shape::COUNTER => Value::Counter(metric.count),
+            abi::shape::GAUGE => Value::Gauge(metric.number),
+            abi::shape::DISTRIBUTION => {
+                let buckets = slice(metric.buckets, metric.buckets_len);
+                Value::Distribution(buckets.iter().map(|bucket| (bucket.value, bucket.count)).collect())
+            }
+            abi::shape::UNAVAILABLE => Value::Unavailable(text(metric.reason, limits.text_bytes)),
+            other => {
+                report.refuse(&format!("reported a metric of unknown shape {other}"));
+                return;
+            }
+        };
+        report.push(Metric { name, labels, value, samples: metric.samples });
+    }
+}
+
+/// # Safety
+/// `pointer` must point to `len` values, or `len` must be 0.
+unsafe fn slice<'a, T>(pointer: *const T, len: usize) -> &'a [T] {
+    if len == 0 || pointer.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(pointer, len) }
+}

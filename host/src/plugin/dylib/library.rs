@@ -1,0 +1,155 @@
+//! Loads a checked library and finds its table of functions.
+#![allow(unsafe_code, reason = "this module is the dylib edge")]
+
+use std::fs::File;
+use std::io::Write as _;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd as _;
+
+use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use lm_bench_abi as abi;
+use lm_bench_plugin::manifest::COLLECTOR_INTERFACE;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+use super::elf::LibraryFacts;
+use crate::plugin::failure::one_line;
+
+/// Why a library that looked right could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// No sealed copy could be made.
+    #[error("it cannot be copied into memory: {0}")]
+    Memory(std::io::Error),
+    /// The dynamic linker refused it.
+    #[error("the dynamic linker refused it: {0}")]
+    Link(String),
+    /// It has no entry.
+    #[error("it does not export {}: it was not built with `lm-bench plugin build DIR --door dylib`", abi::ENTRY_SYMBOL)]
+    NoEntry,
+    /// Its entry is not one of this version.
+    #[error("its entry is not valid: {0}")]
+    Entry(String),
+    /// The Rust part was built against another contract.
+    #[error("its abi_stable root does not fit this lm-bench ({}): {0}", crate::plugin::HOST_VERSION)]
+    Root(String),
+}
+
+/// `RTLD_NODELETE`: libraries are never unloaded, because thread-locals and callbacks of a Rust library outlive it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const RTLD_NODELETE: i32 = 0x1000;
+
+/// The functions of a loaded plugin. They live as long as the process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table(&'static abi::CollectorV1);
+
+impl Table {
+    pub(super) fn functions(self) -> &'static abi::CollectorV1 {
+        self.0
+    }
+}
+
+/// Loads a library from the bytes that were checked. From here on it can do anything that this process can.
+///
+/// # Errors
+/// When it cannot be loaded, or is not what its file said.
+pub(super) fn load(bytes: &[u8], facts: &LibraryFacts) -> Result<Table, LibraryError> {
+    let memory = sealed(bytes).map_err(LibraryError::Memory)?;
+    let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+    // SAFETY: loading runs the library's constructors; the user allowed native code, and the bytes were checked.
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
+        .map_err(|error| LibraryError::Link(link_error(&error)))?;
+    // Never closed; see RTLD_NODELETE.
+    let library = ManuallyDrop::new(library);
+    let table = entry(&library, facts)?;
+    check_root(&library, facts)?;
+    Ok(table)
+}
+
+/// A copy of the bytes that nobody can change any more, so that what was checked is what is loaded.
+fn sealed(bytes: &[u8]) -> std::io::Result<File> {
+    let memory = memfd_create("lm-bench-plugin", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut file = File::from(memory);
+    file.write_all(bytes)?;
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(file)
+}
+
+fn link_error(error: &libloading::Error) -> String {
+    const LONGEST: usize = 400;
+    let source = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    let text = one_line(&source, LONGEST);
+    if text.contains("static TLS block") {
+        return format!("{text}; a plugin must not bring its own global allocator (jemalloc, mimalloc)");
+    }
+    text
+}
+
+fn entry(library: &Library, facts: &LibraryFacts) -> Result<Table, LibraryError> {
+    let invalid = |text: &str| LibraryError::Entry(text.to_owned());
+    // SAFETY: the symbol is data of type `EntryV1`; nothing of it is read before magic and size are checked.
+    let symbol = unsafe { library.get::<*const abi::EntryV1>(abi::ENTRY_SYMBOL.as_bytes()) }
+        .map_err(|_| LibraryError::NoEntry)?;
+    let entry: *const abi::EntryV1 = symbol.into_raw().cast();
+    if entry.is_null() || !entry.is_aligned() {
+        return Err(invalid("it has no address"));
+    }
+    // SAFETY: each native plugin's entry starts with eight magic bytes and its size; both are plain data.
+    let (magic, size) = unsafe { ((&raw const (*entry).magic).read(), (&raw const (*entry).size).read()) };
+    if magic != abi::MAGIC {
+        return Err(invalid("it does not start with the magic bytes"));
+    }
+    if (size as usize) < size_of::<abi::EntryV1>() {
+        return Err(invalid("it is smaller than version 1 has it"));
+    }
+    // SAFETY: magic and size say that it is an entry of version 1 or a larger one; it is never unloaded.
+    let entry: &'static abi::EntryV1 = unsafe { &*entry };
+    // SAFETY: the entry lends its manifest for ever.
+    if unsafe { entry.manifest.as_slice() } != facts.manifest_bytes.as_slice() {
+        return Err(invalid("its manifest differs from the one in the file"));
+    }
+    // SAFETY: the contract of `EntryV1::interface`.
+    let table = unsafe { (entry.interface)(abi::Bytes::of(COLLECTOR_INTERFACE.as_bytes())) };
+    collector(table.cast())
+}
+
+fn collector(table: *const abi::CollectorV1) -> Result<Table, LibraryError> {
+    let invalid = |text: &str| LibraryError::Entry(text.to_owned());
+    if table.is_null() {
+        return Err(LibraryError::Entry(format!("it does not offer {COLLECTOR_INTERFACE}")));
+    }
+    if !table.is_aligned() {
+        return Err(invalid("its table of functions has no address"));
+    }
+    // SAFETY: each table starts with its size.
+    let size = unsafe { (&raw const (*table).size).read() };
+    if (size as usize) < size_of::<abi::CollectorV1>() {
+        return Err(invalid("its table of functions is smaller than version 1 has it"));
+    }
+    // SAFETY: a table of the asked interface and of at least the known size, never unloaded.
+    Ok(Table(unsafe { &*table }))
+}
+
+/// Checks the layout of the `abi_stable` root of plugins in Rust; plugins in other languages have none.
+fn check_root(library: &Library, facts: &LibraryFacts) -> Result<(), LibraryError> {
+    // SAFETY: `abi_stable` gives each root this symbol, a static that starts with its own magic bytes.
+    let symbol = unsafe { library.get::<AbiHeaderRef>(ROOT_MODULE_LOADER_NAME_WITH_NUL.as_bytes()) };
+    let Ok(header) = symbol else {
+        return Ok(());
+    };
+    let refused = |error: &dyn std::fmt::Display| LibraryError::Root(first_cause(&error.to_string()));
+    let header = (*header).upgrade().map_err(|error| refused(&error))?;
+    let root = header.init_root_module::<abi::RustEntryRef>().map_err(|error| refused(&error))?;
+    if root.manifest()().as_str().as_bytes() != facts.manifest_bytes.as_slice() {
+        return Err(LibraryError::Root("its manifest differs from the one in the file".to_owned()));
+    }
+    Ok(())
+}
+
+/// The one line of `abi_stable`'s report, hundreds of lines long, that names the difference.
+fn first_cause(report: &str) -> String {
+    const LONGEST: usize = 200;
+    let mut lines = report.lines().map(str::trim).filter(|line| !line.is_empty());
+    let cause = lines.clone().find(|line| line.contains("Error:") || line.contains("error(s)"));
+    one_line(cause.or_else(|| lines.next()).unwrap_or("no reason given"), LONGEST)
+}

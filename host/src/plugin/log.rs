@@ -1,0 +1,95 @@
+//! What plugins log, within limits.
+
+use std::time::Duration;
+
+use lm_bench_plugin::LogLevel;
+
+use super::failure::one_line;
+use super::limits::Limits;
+use crate::clock::Clock;
+
+/// A line that a plugin logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// Severity.
+    pub level: LogLevel,
+    /// Text, one line.
+    pub text: String,
+}
+
+/// The log of one plugin. Lines beyond the limits are counted and not kept.
+#[derive(Debug)]
+pub struct LogBook {
+    clock: Clock,
+    lines_per_second: u32,
+    line_bytes: usize,
+    bytes_left: usize,
+    second: u64,
+    lines_in_second: u32,
+    lines: Vec<LogLine>,
+    refused: u64,
+}
+
+impl LogBook {
+    /// An empty log.
+    pub fn new(limits: &Limits, clock: Clock) -> Self {
+        Self {
+            clock,
+            lines_per_second: limits.log_lines_per_second,
+            line_bytes: limits.text_bytes,
+            bytes_left: limits.log_bytes,
+            second: 0,
+            lines_in_second: 0,
+            lines: Vec::new(),
+            refused: 0,
+        }
+    }
+
+    /// Takes a line.
+    pub fn write(&mut self, level: LogLevel, text: &str) {
+        let second = self.clock.now_ns() / Duration::from_secs(1).as_nanos() as u64;
+        if second != self.second {
+            (self.second, self.lines_in_second) = (second, 0);
+        }
+        let text = one_line(text, self.line_bytes);
+        if self.lines_in_second >= self.lines_per_second || text.len() > self.bytes_left {
+            self.refused += 1;
+            return;
+        }
+        self.lines_in_second += 1;
+        self.bytes_left -= text.len();
+        self.lines.push(LogLine { level, text });
+    }
+
+    /// The lines so far.
+    pub fn lines(&self) -> &[LogLine] {
+        &self.lines
+    }
+
+    /// Number of lines that were not kept.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_limited_per_second_and_bytes_per_run() {
+        let clock = Clock::fake();
+        let limits = Limits { log_lines_per_second: 2, log_bytes: 10, ..Limits::default() };
+        let mut book = LogBook::new(&limits, clock.clone());
+        for _ in 0..3 {
+            book.write(LogLevel::Info, "abc");
+        }
+        assert_eq!((book.lines().len(), book.refused()), (2, 1));
+        clock.advance(Duration::from_secs(1));
+        book.write(LogLevel::Warn, "defg");
+        assert_eq!(book.lines().last().map(|line| line.text.as_str()), Some("defg"));
+        // 3 + 3 + 4 bytes are used: not one is left.
+        book.write(LogLevel::Warn, "x");
+        assert_eq!((book.lines().len(), book.refused()), (3, 2));
+    }
+}

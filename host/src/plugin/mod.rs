@@ -1,0 +1,46 @@
+//! Plugins: found, identified, loaded through three doors, fed, limited and accounted for.
+//!
+//! ```text
+//! Registry -> Found -> Session (builtin | dylib | wasm) -> Member (limits, checkpoints, account) -> CollectorOutcome
+//! ```
+//!
+//! A plugin that traps, panics, overruns or reports what it may not is quarantined and never ends the run.
+
+pub mod build_plugin;
+mod builtin;
+mod check;
+mod collectors;
+mod delivery;
+mod dylib;
+mod error;
+mod failure;
+mod file;
+mod gather;
+mod identity;
+mod limits;
+mod log;
+mod member;
+mod outcome;
+mod registry;
+mod resolve;
+mod search;
+mod session;
+mod wasm;
+
+pub use collectors::{Collectors, Demands, Requests};
+pub use error::PluginError;
+pub use failure::Failure;
+pub use limits::{Limits, Policy};
+pub use log::LogLine;
+pub use outcome::CollectorOutcome;
+pub use registry::{Code, Found, Inspection, Listed, Registry};
+pub use search::PATH_VARIABLE;
+pub use session::Door;
+pub use wasm::CacheState;
+
+/// Version of this program, as messages about plugins give it.
+pub const HOST_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Stack that a thread should have on which plugins are called: WASM plugins take
+/// [`Limits::wasm_stack_bytes`] of it, native ones as much as they like.
+pub const STACK_BYTES: usize = 4 << 20;

@@ -1,0 +1,272 @@
+//! Finds plugins by id or path and tells what they are. Executes nothing of what it finds.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use lm_bench_plugin::builtin::Builtin;
+use lm_bench_plugin::manifest::Manifest;
+use serde::Serialize;
+
+use super::dylib::{self, LibraryFacts};
+use super::error::PluginError;
+use super::file::{self, PluginFile};
+use super::limits::{Limits, Policy};
+use super::search::{self, Folder};
+use super::session::Door;
+use super::{builtin, identity, wasm};
+
+/// A plugin that was found and identified.
+#[derive(Debug)]
+pub struct Found {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Its code.
+    pub code: Code,
+    /// Files of the same id that are passed over because this one comes first.
+    pub shadows: Vec<PathBuf>,
+}
+
+/// Where a plugin's code is.
+#[derive(Debug)]
+pub enum Code {
+    /// In this program.
+    Builtin(&'static Builtin),
+    /// In a native library.
+    Dylib(PluginFile, LibraryFacts),
+    /// In a component; the texts are its imports.
+    Wasm(PluginFile, Vec<String>),
+}
+
+impl Found {
+    /// How it is connected.
+    pub fn door(&self) -> Door {
+        match self.code {
+            Code::Builtin(_) => Door::Builtin,
+            Code::Dylib(..) => Door::Dylib,
+            Code::Wasm(..) => Door::Wasm,
+        }
+    }
+
+    /// Its file.
+    pub fn file(&self) -> Option<&PluginFile> {
+        match &self.code {
+            Code::Builtin(_) => None,
+            Code::Dylib(file, _) | Code::Wasm(file, _) => Some(file),
+        }
+    }
+
+    /// Where it came from, for messages.
+    pub fn place(&self) -> String {
+        self.file().map_or_else(|| "built in".to_owned(), |file| file.path.display().to_string())
+    }
+
+    /// Checks that this version can run it.
+    ///
+    /// # Errors
+    /// Naming what it needs.
+    pub fn check(&self) -> Result<(), PluginError> {
+        match &self.code {
+            Code::Wasm(file, imports) => wasm::check(&file.bytes, imports, &self.manifest)
+                .map_err(|error| PluginError::Component { path: file.path.clone(), error }),
+            Code::Builtin(_) | Code::Dylib(..) => identity::check_interfaces(&self.manifest)
+                .map_err(|error| PluginError::Manifest { place: self.place(), error }),
+        }
+    }
+}
+
+/// All plugins within reach.
+#[derive(Debug)]
+pub struct Registry {
+    builtin: Vec<(Manifest, &'static Builtin)>,
+    folders: Vec<Folder>,
+    limits: Limits,
+}
+
+impl Registry {
+    /// Looks at the built-in collectors and the environment.
+    ///
+    /// # Errors
+    /// When a built-in collector carries a manifest that is not valid.
+    pub fn new(policy: &Policy) -> Result<Self, PluginError> {
+        Self::with_variables(policy, |name| std::env::var_os(name))
+    }
+
+    fn with_variables(
+        policy: &Policy,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, PluginError> {
+        let builtin = builtin::all(&policy.limits).map_err(PluginError::builtin)?;
+        let folders = search::folders(policy, variable);
+        Ok(Self { builtin, folders, limits: policy.limits.clone() })
+    }
+
+    /// Ids of the built-in collectors in order.
+    pub fn builtin_ids(&self) -> impl Iterator<Item = &str> {
+        self.builtin.iter().map(|(manifest, _)| manifest.id.as_str())
+    }
+
+    /// Finds a plugin by id or path. Built-in collectors come before files of the same id: a file is asked for by
+    /// its path.
+    ///
+    /// # Errors
+    /// When there is none, or its file is not a plugin.
+    pub fn find(&self, target: &str) -> Result<Found, PluginError> {
+        if is_path(target) {
+            return self.open(Path::new(target));
+        }
+        if !identity::is_id(target) {
+            return Err(PluginError::NoTarget(target.to_owned()));
+        }
+        let mut files = self.folders.iter().flat_map(|folder| folder.candidates(target));
+        if let Some((manifest, builtin)) = self.builtin.iter().find(|(manifest, _)| manifest.id == target) {
+            let code = Code::Builtin(builtin);
+            return Ok(Found { manifest: manifest.clone(), code, shadows: files.collect() });
+        }
+        let Some(path) = files.next() else {
+            let searched = self.folders.iter().map(|folder| folder.path.clone()).collect();
+            let builtin = self.builtin_ids().map(str::to_owned).collect();
+            return Err(PluginError::Unknown { id: target.to_owned(), builtin, searched });
+        };
+        let mut found = self.open(&path)?;
+        if found.manifest.id != target {
+            return Err(PluginError::OtherId { path, id: target.to_owned(), found: found.manifest.id });
+        }
+        found.shadows = files.collect();
+        Ok(found)
+    }
+
+    /// Reads and identifies a plugin file.
+    fn open(&self, path: &Path) -> Result<Found, PluginError> {
+        let file = file::read(path, &self.limits)?;
+        let (manifest, code) = match file.door {
+            Door::Wasm => {
+                let facts = wasm::inspect(&file.bytes, &self.limits)
+                    .map_err(|error| PluginError::Component { path: path.to_owned(), error })?;
+                (facts.manifest, Code::Wasm(file, facts.imports))
+            }
+            Door::Dylib | Door::Builtin => {
+                let facts = dylib::inspect(&file.bytes, &self.limits)
+                    .map_err(|error| PluginError::Elf { path: path.to_owned(), error })?;
+                (facts.manifest.clone(), Code::Dylib(file, facts))
+            }
+        };
+        Ok(Found { manifest, code, shadows: Vec::new() })
+    }
+
+    /// All plugins within reach: built-in ones, then files in the order of the search.
+    pub fn list(&self) -> Vec<Listed> {
+        let mut listed: Vec<Listed> = Vec::new();
+        for (manifest, builtin) in &self.builtin {
+            let found =
+                Found { manifest: manifest.clone(), code: Code::Builtin(builtin), shadows: Vec::new() };
+            listed.push(Listed::new(None, Ok(found)));
+        }
+        for path in self.folders.iter().flat_map(Folder::files) {
+            let mut entry = Listed::new(Some(path.clone()), self.open(&path));
+            let first = listed.iter().find(|other| other.id.is_some() && other.id == entry.id);
+            entry.shadowed_by = first.map(|first| match &first.path {
+                Some(path) => path.display().to_string(),
+                None => "built in".to_owned(),
+            });
+            listed.push(entry);
+        }
+        listed
+    }
+
+    /// Tells all that is known of a plugin without executing it.
+    ///
+    /// # Errors
+    /// As [`Registry::find`].
+    pub fn inspect(&self, target: &str) -> Result<Inspection, PluginError> {
+        let found = self.find(target)?;
+        let problem = found.check().err().map(|error| error.to_string());
+        let (size, sha256) = match found.file() {
+            Some(file) => (Some(file.bytes.len() as u64), Some(file.sha256.clone())),
+            None => (None, None),
+        };
+        let imports = match &found.code {
+            Code::Wasm(_, imports) => Some(imports.clone()),
+            Code::Builtin(_) | Code::Dylib(..) => None,
+        };
+        Ok(Inspection {
+            door: found.door(),
+            path: found.file().map(|file| file.path.clone()),
+            size,
+            sha256,
+            imports,
+            problem,
+            shadows: found.shadows,
+            manifest: found.manifest,
+        })
+    }
+}
+
+fn is_path(target: &str) -> bool {
+    let extension = Path::new(target).extension();
+    target.contains('/') || extension.is_some_and(|extension| extension == "so" || extension == "wasm")
+}
+
+/// One line of a list of plugins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Id, where the file is a plugin.
+    pub id: Option<String>,
+    /// Version.
+    pub version: Option<String>,
+    /// What it measures.
+    pub about: Option<String>,
+    /// Door.
+    pub door: Option<Door>,
+    /// Its file; none for built-in ones.
+    pub path: Option<PathBuf>,
+    /// What is taken instead of it when its id is asked for.
+    pub shadowed_by: Option<String>,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
+}
+
+impl Listed {
+    fn new(path: Option<PathBuf>, found: Result<Found, PluginError>) -> Self {
+        let listed = Self {
+            id: None,
+            version: None,
+            about: None,
+            door: None,
+            path,
+            shadowed_by: None,
+            problem: None,
+        };
+        match found {
+            Err(error) => Self { problem: Some(error.to_string()), ..listed },
+            Ok(found) => Self {
+                door: Some(found.door()),
+                problem: found.check().err().map(|error| error.to_string()),
+                id: Some(found.manifest.id),
+                version: Some(found.manifest.version),
+                about: Some(found.manifest.about),
+                ..listed
+            },
+        }
+    }
+}
+
+/// What is known of a plugin without executing it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Inspection {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Its door.
+    pub door: Door,
+    /// Its file; none for built-in ones.
+    pub path: Option<PathBuf>,
+    /// Size of the file in bytes.
+    pub size: Option<u64>,
+    /// Digest of the file.
+    pub sha256: Option<String>,
+    /// What a component imports.
+    pub imports: Option<Vec<String>>,
+    /// Why this version cannot run it.
+    pub problem: Option<String>,
+    /// Files of the same id that it stands before.
+    pub shadows: Vec<PathBuf>,
+}

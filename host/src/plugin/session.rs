@@ -1,0 +1,128 @@
+//! The one shape of a loaded plugin, whatever its door.
+
+use std::sync::Arc;
+
+use lm_bench_plugin::{Batch, Host, LogLevel, Resolved, Subscription};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use super::gather::Report;
+use super::log::LogBook;
+use crate::events::SymbolTable;
+
+/// How a plugin is connected to this program.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Door {
+    /// Linked into the program.
+    Builtin,
+    /// A native library.
+    Dylib,
+    /// A WebAssembly component in a sandbox.
+    Wasm,
+}
+
+impl Door {
+    /// The word used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Dylib => "dylib",
+            Self::Wasm => "wasm",
+        }
+    }
+}
+
+impl std::fmt::Display for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a plugin may ask of the host during a call.
+#[derive(Debug)]
+pub struct HostSide {
+    /// The plugin's log.
+    pub log: LogBook,
+    /// Texts of the symbols that were known when the last batch came, by id. Symbols are only ever added.
+    symbols: Vec<Arc<str>>,
+}
+
+impl HostSide {
+    /// A host that knows no symbol yet.
+    pub fn new(log: LogBook) -> Self {
+        Self { log, symbols: Vec::new() }
+    }
+
+    /// Learns the symbols that are new since the last batch.
+    pub fn learn(&mut self, table: &SymbolTable) {
+        let known = self.symbols.len() as u32;
+        self.symbols.extend((known..).map_while(|id| table.text(id)));
+    }
+
+    /// The text of a symbol.
+    pub fn symbol_text(&self, id: u32) -> Option<&str> {
+        self.symbols.get(id as usize).map(AsRef::as_ref)
+    }
+}
+
+impl Host for HostSide {
+    fn log(&mut self, level: LogLevel, text: &str) {
+        self.log.write(level, text);
+    }
+
+    fn symbol(&mut self, id: u32) -> Option<String> {
+        self.symbol_text(id).map(str::to_owned)
+    }
+}
+
+/// A loaded plugin, its code ready to be called.
+///
+/// The caller keeps the order `describe* subscribe open (on_batch | checkpoint)* finish`, and calls nothing after a
+/// [`Failure`]. What a call returns is copied: nothing of the plugin's memory is referred to.
+pub trait Session: Send {
+    /// JSON schema of the configuration.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn describe(&mut self) -> Result<String, Failure>;
+
+    /// What the plugin wants; arguments are configuration and run facts as JSON.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure>;
+
+    /// Starts the collector; arguments are configuration and run facts as JSON.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn open(&mut self, config: &str, run: &str, resolved: &Resolved) -> Result<(), Failure>;
+
+    /// Delivers a batch.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure>;
+
+    /// The metrics of all batches so far.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn checkpoint(&mut self) -> Result<Report, Failure>;
+
+    /// The final metrics.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn finish(&mut self) -> Result<Report, Failure>;
+
+    /// The host as the plugin sees it.
+    fn host(&mut self) -> &mut HostSide;
+
+    /// Most memory that the plugin held, where it can be told.
+    fn peak_memory(&self) -> Option<u64>;
+}

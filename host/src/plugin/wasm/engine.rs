@@ -1,0 +1,159 @@
+//! The compiler and runtime that all WASM plugins of a run share, its cache, and the thread that ends overlong calls.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::{Cache, CacheConfig, Config, Engine, EngineWeak};
+
+use super::binary::ComponentError;
+use super::bindings::{MetricCollector, MetricCollectorPre};
+use super::session::State;
+use crate::plugin::limits::Limits;
+
+/// Time between two epochs, the grain of time limits.
+pub(super) const TICK: Duration = Duration::from_millis(10);
+
+/// Whether compiled components are kept between runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheState {
+    /// They are kept in this folder.
+    Folder(PathBuf),
+    /// They are not, for this reason; each start compiles.
+    Off(String),
+}
+
+/// Compiles and links components.
+pub struct WasmEngine {
+    engine: Engine,
+    linker: Linker<State>,
+    cache: CacheState,
+    _ticker: Ticker,
+}
+
+impl WasmEngine {
+    /// Prepares for WASM plugins; compiled code goes to `cache` when there is such a folder.
+    ///
+    /// # Errors
+    /// When this machine cannot run WebAssembly or no thread can be started.
+    pub fn new(limits: &Limits, cache: Result<PathBuf, String>) -> Result<Self, String> {
+        let mut config = Config::new();
+        config
+            .wasm_component_model(true)
+            .epoch_interruption(true)
+            .max_wasm_stack(limits.wasm_stack_bytes)
+            .wasm_multi_memory(false)
+            .wasm_memory64(false)
+            .relaxed_simd_deterministic(true);
+        let (store, cache) = match cache.and_then(|folder| open_cache(&folder)) {
+            Ok((store, folder)) => (Some(store), CacheState::Folder(folder)),
+            Err(reason) => (None, CacheState::Off(reason)),
+        };
+        config.cache(store);
+        let engine = Engine::new(&config).map_err(|error| format!("WebAssembly cannot be run here: {error:#}"))?;
+        let mut linker = Linker::new(&engine);
+        MetricCollector::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)
+            .map_err(|error| format!("{error:#}"))?;
+        let ticker = Ticker::start(engine.weak()).map_err(|error| format!("no thread for time limits: {error}"))?;
+        Ok(Self { engine, linker, cache, _ticker: ticker })
+    }
+
+    /// Whether compiled components are kept between runs.
+    pub fn cache(&self) -> &CacheState {
+        &self.cache
+    }
+
+    /// Compiles a component, or takes it from the cache, and links it. Executes nothing of it.
+    ///
+    /// # Errors
+    /// When the compiler refuses it, or it is not of the world of collectors.
+    pub(super) fn prepare(&self, bytes: &[u8]) -> Result<MetricCollectorPre<State>, ComponentError> {
+        // The compiler has panicked on hostile input in earlier versions.
+        let compiled = catch_unwind(AssertUnwindSafe(|| Component::from_binary(&self.engine, bytes)))
+            .map_err(|_| ComponentError::Compile("the compiler failed on it".to_owned()))?;
+        let component = compiled.map_err(|error| ComponentError::Compile(format!("{error:#}")))?;
+        let linked = self.linker.instantiate_pre(&component);
+        linked.and_then(MetricCollectorPre::new).map_err(|error| {
+            ComponentError::Compile(format!("it does not fit the world of collectors: {error:#}"))
+        })
+    }
+
+    /// The engine itself, for stores.
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl std::fmt::Debug for WasmEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WasmEngine").field("cache", &self.cache).finish_non_exhaustive()
+    }
+}
+
+/// Opens the cache in a folder that only this user can enter: compiled code is trusted.
+fn open_cache(folder: &Path) -> Result<(Cache, PathBuf), String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
+    private_folder(folder).map_err(|error| failed(&error))?;
+    let folder = folder.canonicalize().map_err(|error| failed(&error))?;
+    let mut config = CacheConfig::new();
+    config.with_directory(&folder);
+    let cache = Cache::new(config).map_err(|error| failed(&error))?;
+    Ok((cache, folder))
+}
+
+fn private_folder(folder: &Path) -> Result<(), String> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| error.to_string())?;
+    let facts = std::fs::symlink_metadata(folder).map_err(|error| error.to_string())?;
+    if !facts.is_dir() {
+        return Err("is not a folder".to_owned());
+    }
+    if facts.uid() != rustix::process::geteuid().as_raw() {
+        return Err("belongs to another user".to_owned());
+    }
+    if facts.permissions().mode() & 0o077 != 0 {
+        return Err("can be entered by other users (chmod 700 it)".to_owned());
+    }
+    // Writing is tried here, so that a read-only folder is told once and not at each compilation.
+    let trial = tempfile::tempfile_in(folder).map_err(|error| error.to_string())?;
+    drop(trial);
+    Ok(())
+}
+
+/// Advances the engine's epoch until it is dropped.
+struct Ticker {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    fn start(engine: EngineWeak) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let tick = move || {
+            while !stopped.load(Ordering::Relaxed) {
+                std::thread::park_timeout(TICK);
+                if let Some(engine) = engine.upgrade() {
+                    engine.increment_epoch();
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("wasm-epochs".to_owned()).spawn(tick)?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // The thread only sleeps and counts; it cannot have panicked.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The WASM door: components in a sandbox that has nothing but a log and the run's symbols.
+
+mod binary;
+mod bindings;
+mod convert;
+mod engine;
+mod limiter;
+mod session;
+
+pub use binary::{ComponentError, check, inspect};
+pub use engine::{CacheState, WasmEngine};
+pub use session::WasmSession;

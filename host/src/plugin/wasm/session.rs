@@ -1,0 +1,203 @@
+//! A component as a session.
+
+use std::time::Duration;
+
+use lm_bench_plugin::{Batch, Host, LogLevel, Resolved, Subscription};
+use wasmtime::{Store, Trap};
+
+use super::bindings::{MetricCollector, MetricCollectorPre};
+use super::bindings::lm_bench::collector::{host, types};
+use super::convert;
+use super::engine::{TICK, WasmEngine};
+use super::limiter::MemoryLimiter;
+use super::ComponentError;
+use crate::plugin::failure::{Failure, one_line};
+use crate::plugin::gather::Report;
+use crate::plugin::limits::Limits;
+use crate::plugin::session::{HostSide, Session};
+
+/// What a store carries for its guest.
+pub(super) struct State {
+    host: HostSide,
+    memory: MemoryLimiter,
+    /// The last error that the guest logged during the current call: a panic announces itself so.
+    last_error: Option<String>,
+}
+
+impl host::Host for State {
+    fn log(&mut self, level: host::Level, text: String) {
+        let level = match level {
+            host::Level::Debug => LogLevel::Debug,
+            host::Level::Info => LogLevel::Info,
+            host::Level::Warn => LogLevel::Warn,
+            host::Level::Error => LogLevel::Error,
+        };
+        self.host.log(level, &text);
+        if level == LogLevel::Error {
+            self.last_error = Some(text);
+        }
+    }
+
+    fn symbol(&mut self, id: u32) -> Option<String> {
+        self.host.symbol(id)
+    }
+}
+
+impl types::Host for State {}
+
+/// A loaded component. After a failure its store is never entered again.
+pub struct WasmSession {
+    store: Store<State>,
+    prepared: MetricCollectorPre<State>,
+    /// Empty until the first call, so that start functions run under its limits and can only quarantine.
+    guest: Option<MetricCollector>,
+    limits: Limits,
+    scratch: convert::Scratch,
+}
+
+type Called<T> = wasmtime::Result<Result<T, types::Fault>>;
+
+impl WasmSession {
+    /// Compiles and links a component that was [checked](super::check). Executes nothing of it.
+    ///
+    /// # Errors
+    /// When it is not of the world of collectors.
+    pub fn load(
+        engine: &WasmEngine,
+        bytes: &[u8],
+        limits: &Limits,
+        host: HostSide,
+    ) -> Result<Self, ComponentError> {
+        let prepared = engine.prepare(bytes)?;
+        let state = State { host, memory: MemoryLimiter::new(limits.memory_bytes), last_error: None };
+        let mut store = Store::new(engine.engine(), state);
+        store.limiter(|state| &mut state.memory);
+        store.set_hostcall_fuel(limits.report_bytes);
+        store.epoch_deadline_trap();
+        Ok(Self { store, prepared, guest: None, limits: limits.clone(), scratch: convert::Scratch::default() })
+    }
+
+    /// Runs one call under a time limit.
+    fn call<T>(
+        &mut self,
+        limit: Duration,
+        call: impl FnOnce(&MetricCollector, &mut Store<State>) -> wasmtime::Result<T>,
+    ) -> Result<T, Failure> {
+        self.store.set_epoch_deadline(ticks(limit));
+        self.store.data_mut().last_error = None;
+        let started = match self.guest.take() {
+            Some(guest) => Ok(guest),
+            None => self.prepared.instantiate(&mut self.store),
+        };
+        let called = started.and_then(|guest| call(self.guest.insert(guest), &mut self.store));
+        called.map_err(|error| failure(&error, self.store.data(), &self.limits, limit))
+    }
+
+    fn call_fallible<T>(
+        &mut self,
+        limit: Duration,
+        call: impl FnOnce(&MetricCollector, &mut Store<State>) -> Called<T>,
+    ) -> Result<T, Failure> {
+        let text_bytes = self.limits.text_bytes;
+        self.call(limit, call)?.map_err(|fault| {
+            Failure::reported(convert::fault_code(fault.code), &fault.message, text_bytes)
+        })
+    }
+
+    fn report(&self, metrics: Vec<types::Metric>) -> Report {
+        let mut report = Report::new(&self.limits);
+        for metric in metrics {
+            lm_bench_plugin::MetricSink::metric(&mut report, convert::metric(metric));
+        }
+        report
+    }
+}
+
+impl Session for WasmSession {
+    fn describe(&mut self) -> Result<String, Failure> {
+        self.call(self.limits.call_time(), |guest, store| guest.lm_bench_collector_collector().call_describe(store))
+    }
+
+    fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
+        let wanted = self.call_fallible(self.limits.call_time(), |guest, store| {
+            guest.lm_bench_collector_collector().call_subscribe(store, config, run)
+        })?;
+        Ok(convert::subscription(wanted))
+    }
+
+    fn open(&mut self, config: &str, run: &str, resolved: &Resolved) -> Result<(), Failure> {
+        let resolved = convert::resolved(resolved);
+        self.call_fallible(self.limits.call_time(), |guest, store| {
+            guest.lm_bench_collector_collector().call_open(store, config, run, &resolved)
+        })
+    }
+
+    fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let columns = scratch.columns(batch);
+        let view = types::Batch {
+            kind: batch.kind,
+            seq: batch.seq,
+            rows: batch.rows,
+            weight: batch.weight,
+            lost_before: batch.lost_before,
+            columns: &columns,
+        };
+        let called = self.call_fallible(self.limits.batch_time(), |guest, store| {
+            guest.lm_bench_collector_collector().call_on_batch(store, view)
+        });
+        scratch.recycle(columns);
+        self.scratch = scratch;
+        called
+    }
+
+    fn checkpoint(&mut self) -> Result<Report, Failure> {
+        let metrics = self.call_fallible(self.limits.call_time(), |guest, store| {
+            guest.lm_bench_collector_collector().call_checkpoint(store)
+        })?;
+        Ok(self.report(metrics))
+    }
+
+    fn finish(&mut self) -> Result<Report, Failure> {
+        let metrics = self.call_fallible(self.limits.call_time(), |guest, store| {
+            guest.lm_bench_collector_collector().call_finish(store)
+        })?;
+        Ok(self.report(metrics))
+    }
+
+    fn host(&mut self) -> &mut HostSide {
+        &mut self.store.data_mut().host
+    }
+
+    fn peak_memory(&self) -> Option<u64> {
+        Some(self.store.data().memory.peak() as u64)
+    }
+}
+
+/// Epochs in a time limit: one more than it holds, because the first one is already under way.
+fn ticks(limit: Duration) -> u64 {
+    (limit.as_nanos().div_ceil(TICK.as_nanos()) as u64).saturating_add(1)
+}
+
+/// Tells what ended a call.
+fn failure(error: &wasmtime::Error, state: &State, limits: &Limits, time: Duration) -> Failure {
+    if let Some(wanted) = state.memory.refused() {
+        return Failure::MemoryLimit { wanted, limit: limits.memory_bytes };
+    }
+    let text = |text: &str| one_line(text, limits.text_bytes);
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::Interrupt) => Failure::TimeLimit(time),
+        Some(Trap::StackOverflow) => Failure::Stack,
+        // Compiled Rust and C keep part of their stack at the bottom of linear memory.
+        Some(Trap::MemoryOutOfBounds) => Failure::Trap(
+            "out of bounds memory access; in compiled languages this is also what too deep a recursion looks like"
+                .to_owned(),
+        ),
+        Some(Trap::UnreachableCodeReached) => match &state.last_error {
+            Some(panic) => Failure::Panic(text(panic)),
+            None => Failure::Trap("it reached code that it holds for unreachable, without a message".to_owned()),
+        },
+        Some(trap) => Failure::Trap(text(&trap.to_string())),
+        None => Failure::Contract(text(&error.root_cause().to_string())),
+    }
+}
