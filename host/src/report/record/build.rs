@@ -121,6 +121,7 @@ mod tests {
             direction: Direction::Lower,
             formula: "a / b".to_owned(),
             about: String::new(),
+            labels: Vec::new(),
         }
     }
 
