@@ -149,7 +149,9 @@ fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
 
 fn table() -> Table {
     let mut table = Table::new();
-    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_style(TableStyle::new())
+        .set_content_arrangement(ContentArrangement::Disabled);
     table
 }
 

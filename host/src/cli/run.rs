@@ -66,7 +66,13 @@ pub(super) fn save(finished: &Finished, path: Option<&Path>) -> Result<(), Failu
 /// Prints a result and gives the exit code that it deserves.
 pub(super) fn show(finished: &Finished, format: OutputFormat, detail: bool) -> Result<Exit, Failure> {
     let text = match format {
-        OutputFormat::Table => report::table(&finished.record, &TableStyle { detail, ..TableStyle::of_stdout() }),
+        OutputFormat::Table => report::table(
+            &finished.record,
+            &TableStyle {
+                detail,
+                ..TableStyle::of_stdout()
+            },
+        ),
         OutputFormat::Json => report::json(&finished.record),
         OutputFormat::Jsonl => report::jsonl(&finished.record),
         OutputFormat::Csv => report::csv(&finished.record),

@@ -58,7 +58,11 @@ pub(super) fn start(
     collectors: Collectors,
 ) -> Result<(Recorder, Collecting), RunError> {
     let kinds = KindTable::builtin();
-    let recording = plan.record.as_deref().map(|path| RecordingWriter::create(path, &kinds)).transpose()?;
+    let recording = plan
+        .record
+        .as_deref()
+        .map(|path| RecordingWriter::create(path, &kinds))
+        .transpose()?;
     let symbols = Arc::new(SymbolTable::new());
     let setup = CollectionSetup {
         config: RecorderConfig {

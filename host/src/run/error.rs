@@ -52,6 +52,9 @@ pub enum RunError {
 impl RunError {
     /// Whether the user's input is at fault, rather than the run.
     pub fn is_unusable_input(&self) -> bool {
-        !matches!(self, Self::Engine(_) | Self::Collection(_) | Self::RecordingFailed(_))
+        !matches!(
+            self,
+            Self::Engine(_) | Self::Collection(_) | Self::RecordingFailed(_)
+        )
     }
 }

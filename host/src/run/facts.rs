@@ -105,11 +105,19 @@ pub(super) fn environment(machine: &Machine) -> Environment {
         },
         memory_total_bytes: machine.memory_bytes,
         memory_available_bytes: machine.memory_available_bytes,
-        cgroup: Cgroup { cpu_cores: machine.cgroup.cpus, memory_bytes: machine.cgroup.memory_bytes },
+        cgroup: Cgroup {
+            cpu_cores: machine.cgroup.cpus,
+            memory_bytes: machine.cgroup.memory_bytes,
+        },
         load_1m: machine.load_average.map(|loads| loads[0]),
         gpus: Vec::new(),
         build: Build {
-            profile: if cfg!(debug_assertions) { "debug" } else { "optimised" }.to_owned(),
+            profile: if cfg!(debug_assertions) {
+                "debug"
+            } else {
+                "optimised"
+            }
+            .to_owned(),
             target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
             features: Vec::new(),
         },

@@ -22,7 +22,10 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     collecting::check_recording_name(plan)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
-    let Loaded { mut engine, tokenizer } = engine::load(plan)?;
+    let Loaded {
+        mut engine,
+        tokenizer,
+    } = engine::load(plan)?;
     let loaded_ns = clock.now_ns();
     let run_info = facts::run_info(plan, engine.info(), engine.measure_peaks());
     let facts = Facts {
@@ -36,7 +39,9 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
 
     let source = match &tokenizer {
         Some(tokenizer) => TokenSource::Text(tokenizer),
-        None => TokenSource::Random { vocab: run_info.model.vocab },
+        None => TokenSource::Random {
+            vocab: run_info.model.vocab,
+        },
     };
     let mut driver = Driver {
         engine: engine.as_mut(),
@@ -53,8 +58,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let (collected, symbols) = collecting.finish(recorder)?;
 
     let mut record = record::of_iterations(plan, facts, &parts);
-    record.output_sample =
-        tokenizer.and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
+    record.output_sample = tokenizer.and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
     record.timings.load_s = Some(seconds(loaded_ns));
     let outcomes = collected.collectors.finish();
     record.timings.collect_s = Some(seconds(clock.now_ns() - collecting_ns));
