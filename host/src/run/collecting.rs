@@ -7,7 +7,7 @@ use lm_bench_plugin::RunInfo;
 use super::RunError;
 use crate::clock::Clock;
 use crate::events::{
-    CollectMode, Collection, CollectionSetup, Finished, KindTable, Recorder, RecorderConfig, RecordingWriter,
+    CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, RecordingWriter,
     SymbolTable,
 };
 use crate::plan::{Collect, PluginPlan, RunPlan};
@@ -35,35 +35,18 @@ pub(super) fn collectors(
     Ok(Collectors::load(&requests, info, kinds, &policy)?)
 }
 
-/// Event stream of a run, and the symbols that its rows refer to.
-pub(super) struct Collecting {
-    collection: Collection<Collectors>,
-    symbols: Arc<SymbolTable>,
-}
-
-impl Collecting {
-    /// Ends the stream: collectors that waited get their events now.
-    pub(super) fn finish(
-        self,
-        recorder: Recorder,
-    ) -> Result<(Finished<Collectors>, Arc<SymbolTable>), RunError> {
-        Ok((self.collection.finish(recorder)?, self.symbols))
-    }
-}
-
 /// Starts to collect.
 pub(super) fn start(
     plan: &RunPlan,
     clock: &Clock,
     collectors: Collectors,
-) -> Result<(Recorder, Collecting), RunError> {
+) -> Result<(Recorder, Collection<Collectors>), RunError> {
     let kinds = KindTable::builtin();
     let recording = plan
         .record
         .as_deref()
         .map(|path| RecordingWriter::create(path, &kinds))
         .transpose()?;
-    let symbols = Arc::new(SymbolTable::new());
     let setup = CollectionSetup {
         config: RecorderConfig {
             level: plan.instrument.into(),
@@ -72,15 +55,14 @@ pub(super) fn start(
             ..RecorderConfig::default()
         },
         kinds,
-        symbols: Arc::clone(&symbols),
+        symbols: Arc::new(SymbolTable::new()),
         clock: clock.clone(),
         mode: match plan.collect {
             Collect::Live => CollectMode::Live,
             Collect::After => CollectMode::default(),
         },
     };
-    let (recorder, collection) = Collection::start(setup, recording, collectors)?;
-    Ok((recorder, Collecting { collection, symbols }))
+    Ok(Collection::start(setup, recording, collectors)?)
 }
 
 /// Refuses a recording that `replay` would not take for one.

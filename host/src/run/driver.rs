@@ -8,7 +8,7 @@ use super::requests::Requests;
 use super::{Progress, RunError, Stop};
 use crate::engine::Engine;
 use crate::events::Recorder;
-use crate::probe::process::ProcessMemory;
+use crate::probe::process;
 use crate::report::Iteration;
 use crate::workload::Prompts;
 
@@ -150,6 +150,9 @@ impl Driver<'_> {
         if !self.recorder.wants(memory::INDEX) {
             return;
         }
-        ProcessMemory::now().record(&mut self.recorder);
+        let usage = process::memory();
+        let t_ns = self.recorder.now_ns();
+        let (rss, pss) = (usage.rss.unwrap_or(0), usage.pss.unwrap_or(0));
+        self.recorder.record(&memory::Row { t_ns, rss, pss, ..memory::Row::default() });
     }
 }

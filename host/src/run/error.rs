@@ -1,7 +1,7 @@
 //! Why a run ends without a result.
 
 use crate::engine::EngineError;
-use crate::events::{CollectError, RecordingError};
+use crate::events::{CollectionError, RecordingError};
 use crate::model::{OpenError, TokenizerError};
 use crate::plugin::PluginError;
 use crate::workload::PromptError;
@@ -46,7 +46,7 @@ pub enum RunError {
     },
     /// The events could not be collected.
     #[error(transparent)]
-    Collection(#[from] CollectError),
+    Collection(#[from] CollectionError),
 }
 
 impl RunError {

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::events::{KindTable, SinkError};
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
-use crate::probe::machine::Machine;
+use crate::probe::machine;
 use crate::report::Note;
 use crate::workload::{Prompts, TokenSource};
 
@@ -18,7 +18,7 @@ use crate::workload::{Prompts, TokenSource};
 /// When there is no result: the plan cannot run on this machine, or the engine failed.
 pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
     let clock = Clock::start();
-    let environment = facts::environment(&Machine::now());
+    let environment = facts::environment(&machine::facts());
     collecting::check_recording_name(plan)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
@@ -35,7 +35,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
     };
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
-    let (recorder, collecting) = collecting::start(plan, &clock, collectors)?;
+    let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
 
     let source = match &tokenizer {
         Some(tokenizer) => TokenSource::Text(tokenizer),
@@ -55,7 +55,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let recorder = driver.recorder;
     progress.stage("collecting");
     let collecting_ns = clock.now_ns();
-    let (collected, symbols) = collecting.finish(recorder)?;
+    let collected = collection.finish(recorder)?;
 
     let mut record = record::of_iterations(plan, facts, &parts);
     record.output_sample = tokenizer.and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
@@ -67,7 +67,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
     record.judge(objections(&parts.done, collected.collectors_fault));
     if let Some(recording) = collected.recording {
-        record::finish_recording(recording, (&record, &run_info), (&collected.totals, &symbols))?;
+        record::finish_recording(recording, (&record, &run_info), &collected.totals)?;
     }
     progress.done();
     Ok(Finished {

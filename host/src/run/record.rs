@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RunError;
 use super::driver::Done;
-use crate::events::{RecordingWriter, SinkError, SymbolTable, Totals};
+use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
 use crate::report::{
@@ -176,7 +176,7 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
 pub(super) fn finish_recording(
     recording: Result<RecordingWriter, SinkError>,
     (record, run_info): (&RunRecord, &RunInfo),
-    (totals, symbols): (&Totals, &SymbolTable),
+    totals: &Totals,
 ) -> Result<(), RunError> {
     let writer = recording.map_err(|error| RunError::RecordingFailed(error.to_string()))?;
     let bare = RunRecord {
@@ -189,6 +189,6 @@ pub(super) fn finish_recording(
         record: bare,
     };
     let run = serde_json::to_value(run).expect("records have string keys and finite numbers");
-    writer.finish(run, totals, symbols)?;
+    writer.finish(run, totals)?;
     Ok(())
 }
