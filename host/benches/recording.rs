@@ -7,10 +7,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use lm_bench::clock::Clock;
-use lm_bench::events::{CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, SymbolTable};
+use lm_bench::events::{
+    CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, SymbolTable,
+};
 use lm_bench_plugin::Level;
 use lm_bench_plugin::kinds::{moe_route, phase, step};
 
@@ -46,7 +48,11 @@ struct RouteMessage {
 
 fn recorder() -> (Recorder, Collection<()>) {
     let setup = CollectionSetup {
-        config: RecorderConfig { level: Level::Ops, sample_every: 1, ..RecorderConfig::default() },
+        config: RecorderConfig {
+            level: Level::Ops,
+            sample_every: 1,
+            ..RecorderConfig::default()
+        },
         kinds: KindTable::builtin(),
         symbols: Arc::new(SymbolTable::new()),
         clock: Clock::start(),
@@ -68,7 +74,15 @@ fn with_recorder(group: &mut BenchmarkGroup<'_, WallTime>, mut record: impl FnMu
     });
     let finished = collection.finish(recorder).expect("the pump ends");
     let lost = finished.totals.lost();
-    assert_eq!(finished.totals.kinds.iter().map(|kind| kind.recorded).sum::<u64>(), number);
+    assert_eq!(
+        finished
+            .totals
+            .kinds
+            .iter()
+            .map(|kind| kind.recorded)
+            .sum::<u64>(),
+        number
+    );
     assert!(lost < number, "all rows were lost");
 }
 
@@ -83,7 +97,9 @@ fn with_channel<M: Send + 'static>(
     group.bench_function("sync_channel", |bencher| {
         bencher.iter(|| {
             number += 1;
-            sender.send(message(black_box(number))).expect("the receiver lives");
+            sender
+                .send(message(black_box(number)))
+                .expect("the receiver lives");
         });
     });
     drop(sender);

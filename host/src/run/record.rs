@@ -45,7 +45,10 @@ pub(super) fn of_iterations(plan: &RunPlan, facts: Facts, parts: &Parts) -> RunR
     RunRecord {
         schema_version: SCHEMA_VERSION.to_owned(),
         tool: tool(),
-        verdict: Verdict { valid: false, reasons: Vec::new() },
+        verdict: Verdict {
+            valid: false,
+            reasons: Vec::new(),
+        },
         warnings: Vec::new(),
         started_unix_ms: facts.started_unix_ms,
         duration_s: 0.0,

@@ -44,7 +44,10 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     let reasons = std::mem::take(&mut record.verdict.reasons);
     record.judge(reasons);
     let mut codes = BTreeSet::new();
-    record.verdict.reasons.retain(|reason| codes.insert(reason.code.clone()));
+    record
+        .verdict
+        .reasons
+        .retain(|reason| codes.insert(reason.code.clone()));
     progress.done();
     Ok(Finished {
         quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),

@@ -4,7 +4,8 @@ mod misdeeds;
 
 use lm_bench_plugin::kinds::token;
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Fault, Info, LogLevel, MetricDef, Resolved, RunInfo, Sink, Subscription, Want, export,
+    Batch, Col, Collector, Cx, Fault, Info, LogLevel, MetricDef, Resolved, RunInfo, Sink, Subscription, Want,
+    export,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,18 +53,33 @@ pub struct Hostile {
     sum: u64,
 }
 
-const ROWS: MetricDef = MetricDef::counter("rows").formula("count(token)");
-const RATIO: MetricDef = MetricDef::gauge("mean_index", "1").formula("sum(index) / count(token)");
-const TIMES: MetricDef = MetricDef::distribution("batches", "1").formula("histogram of the number of batches");
+const ROWS: MetricDef = MetricDef::counter("rows")
+    .formula("count(token)")
+    .labels(&["at", "of"]);
+const RATIO: MetricDef = MetricDef::gauge("mean_index", "1")
+    .formula("sum(index) / count(token)")
+    .labels(&["of"]);
+const TIMES: MetricDef = MetricDef::distribution("batches", "1")
+    .formula("histogram of the number of batches")
+    .labels(&["of"]);
 
 impl Hostile {
     fn act(&self, at: At) -> Result<(), Fault> {
-        if self.config.at == at && self.batches >= self.config.after { self.config.mode.act() } else { Ok(()) }
+        if self.config.at == at && self.batches >= self.config.after {
+            self.config.mode.act()
+        } else {
+            Ok(())
+        }
     }
 
     fn report(&self, sink: &mut Sink<'_>, at: At) {
         sink.counter(&ROWS, &[], self.rows);
-        sink.ratio(&RATIO, &[("of", "index")], self.rows, (self.sum as f64, self.rows as f64));
+        sink.ratio(
+            &RATIO,
+            &[("of", "index")],
+            self.rows,
+            (self.sum as f64, self.rows as f64),
+        );
         sink.gauge(&RATIO, &[("of", "weight")], self.rows, self.weighted);
         sink.distribution(&TIMES, &[], vec![(self.batches as f64, 1 + self.lost)]);
         if self.config.at == at && self.batches >= self.config.after {
@@ -95,7 +111,15 @@ impl Collector for Hostile {
             config.mode.act()?;
         }
         let index = resolved.kind(token::KIND)?.column(token::COLUMNS.index)?;
-        Ok(Self { config, index, batches: 0, rows: 0, lost: 0, weighted: 0.0, sum: 0 })
+        Ok(Self {
+            config,
+            index,
+            batches: 0,
+            rows: 0,
+            lost: 0,
+            weighted: 0.0,
+            sum: 0,
+        })
     }
 
     fn on_batch(&mut self, batch: &Batch<'_>, cx: &mut Cx<'_>) -> Result<(), Fault> {
@@ -107,7 +131,11 @@ impl Collector for Hostile {
         self.rows += batch.len() as u64;
         self.lost += batch.lost_before;
         self.weighted += batch.weight * batch.len() as f64;
-        self.sum += batch.get(self.index).iter().map(|index| u64::from(*index)).sum::<u64>();
+        self.sum += batch
+            .get(self.index)
+            .iter()
+            .map(|index| u64::from(*index))
+            .sum::<u64>();
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 use lm_bench_plugin::kinds::{moe_route, token};
 use lm_bench_plugin::math::Sum;
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Direction, Fault, Info, List, MetricDef, Resolved, RunInfo, Sink, Subscription, Want,
-    export,
+    Batch, Col, Collector, Cx, Direction, Fault, Info, List, MetricDef, Resolved, RunInfo, Sink,
+    Subscription, Want, export,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,10 +43,14 @@ struct Columns {
 const TOKENS: MetricDef = MetricDef::counter("tokens").formula("sum(token.tokens_in_chunk)");
 const REQUESTS: MetricDef = MetricDef::counter("request_mix").formula("xor over token.request");
 const CHUNKS: MetricDef = MetricDef::counter("chunks").formula("sum(token.chunk + token.index)");
-const GAPS: MetricDef = MetricDef::distribution("gap_log2_ns", "1").formula("floor(log2(t_ns - previous t_ns))");
-const LOAD: MetricDef = MetricDef::counter("assignments").formula("sum(moe_route.counts) per expert");
-const PROBABILITY: MetricDef =
-    MetricDef::gauge("probability", "1").better(Direction::Neither).formula("sum(moe_route.prob_sum)");
+const GAPS: MetricDef =
+    MetricDef::distribution("gap_log2_ns", "1").formula("floor(log2(t_ns - previous t_ns))");
+const LOAD: MetricDef = MetricDef::counter("assignments")
+    .formula("sum(moe_route.counts) per expert")
+    .labels(&["expert"]);
+const PROBABILITY: MetricDef = MetricDef::gauge("probability", "1")
+    .better(Direction::Neither)
+    .formula("sum(moe_route.prob_sum)");
 
 impl Probe {
     fn tokens(&mut self, batch: &Batch<'_>) {
@@ -66,14 +70,16 @@ impl Probe {
 
     fn routes(&mut self, batch: &Batch<'_>) {
         let (counts, probabilities) = (batch.get(self.columns.counts), batch.get(self.columns.prob_sum));
-        self.per_expert.resize(self.per_expert.len().max(counts.width()), 0);
+        self.per_expert
+            .resize(self.per_expert.len().max(counts.width()), 0);
         for row in counts.iter() {
             for (total, count) in self.per_expert.iter_mut().zip(row) {
                 *total += u64::from(*count);
             }
         }
         for row in probabilities.iter() {
-            self.probability.add(row.iter().map(|value| f64::from(*value)).sum());
+            self.probability
+                .add(row.iter().map(|value| f64::from(*value)).sum());
         }
     }
 }
@@ -97,7 +103,9 @@ impl Collector for Probe {
                 .column(token.index)
                 .column(token.chunk)
                 .column(token.tokens_in_chunk),
-            Want::kind(moe_route::KIND).column(route.counts).column(route.prob_sum),
+            Want::kind(moe_route::KIND)
+                .column(route.counts)
+                .column(route.prob_sum),
         ]))
     }
 
@@ -116,7 +124,16 @@ impl Collector for Probe {
         };
         let (per_expert, probability) = (Vec::new(), Sum::default());
         let (gaps, last_ns, requests, tokens, chunks) = ([0; 64], 0, 0, 0, 0);
-        Ok(Self { columns, gaps, last_ns, requests, tokens, chunks, per_expert, probability })
+        Ok(Self {
+            columns,
+            gaps,
+            last_ns,
+            requests,
+            tokens,
+            chunks,
+            per_expert,
+            probability,
+        })
     }
 
     fn on_batch(&mut self, batch: &Batch<'_>, _: &mut Cx<'_>) -> Result<(), Fault> {
@@ -133,11 +150,20 @@ impl Collector for Probe {
         sink.counter(&REQUESTS, &[], self.requests);
         sink.counter(&CHUNKS, &[], self.chunks);
         let gaps = (0_u32..).zip(self.gaps).filter(|(_, count)| *count > 0);
-        sink.distribution(&GAPS, &[], gaps.map(|(log2, count)| (f64::from(log2), count)).collect());
+        sink.distribution(
+            &GAPS,
+            &[],
+            gaps.map(|(log2, count)| (f64::from(log2), count)).collect(),
+        );
         for (expert, total) in self.per_expert.iter().enumerate() {
             sink.counter(&LOAD, &[("expert", &expert.to_string())], *total);
         }
-        sink.gauge(&PROBABILITY, &[], self.per_expert.len() as u64, self.probability.value());
+        sink.gauge(
+            &PROBABILITY,
+            &[],
+            self.per_expert.len() as u64,
+            self.probability.value(),
+        );
         Ok(())
     }
 }
