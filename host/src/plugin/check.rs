@@ -13,7 +13,11 @@ use super::limits::Limits;
 ///
 /// # Errors
 /// Naming the first metric that is not as declared or exceeds a limit; the whole report is then worthless.
-pub fn check(mut metrics: Vec<Metric>, manifest: &Manifest, limits: &Limits) -> Result<Vec<Metric>, Failure> {
+pub(crate) fn check(
+    mut metrics: Vec<Metric>,
+    manifest: &Manifest,
+    limits: &Limits,
+) -> Result<Vec<Metric>, Failure> {
     let declared: HashMap<&str, &MetricDecl> = manifest
         .metrics
         .iter()
@@ -53,11 +57,11 @@ fn check_metric(
     let Some(declared) = declared.get(metric.name.as_str()) else {
         return Err("it is not declared in the manifest".to_owned());
     };
-    check_labels(&metric.labels, limits)?;
+    check_labels(&metric.labels, declared, limits)?;
     check_value(&mut metric.value, declared.kind, limits)
 }
 
-fn check_labels(labels: &[(String, String)], limits: &Limits) -> Result<(), String> {
+fn check_labels(labels: &[(String, String)], declared: &MetricDecl, limits: &Limits) -> Result<(), String> {
     if labels.len() > limits.labels {
         return Err(format!("{} labels, {} are allowed", labels.len(), limits.labels));
     }
@@ -76,6 +80,9 @@ fn check_labels(labels: &[(String, String)], limits: &Limits) -> Result<(), Stri
         }
         if labels[..at].iter().any(|(other, _)| other == key) {
             return Err(format!("label {key} is given twice"));
+        }
+        if !declared.labels.contains(key) {
+            return Err(format!("label {key} is not declared in the manifest"));
         }
     }
     Ok(())
@@ -133,7 +140,7 @@ const fn kind_name(kind: MetricKind) -> &'static str {
 }
 
 /// Adds each declared metric that was not reported as unavailable, with the reason.
-pub fn complete(metrics: &mut Vec<Metric>, manifest: &Manifest, reason: &str) {
+pub(crate) fn complete(metrics: &mut Vec<Metric>, manifest: &Manifest, reason: &str) {
     for declared in &manifest.metrics {
         if metrics.iter().any(|metric| metric.name == declared.name) {
             continue;
@@ -162,7 +169,7 @@ mod tests {
             direction: Direction::Neither,
             formula: String::new(),
             about: String::new(),
-            labels: Vec::new(),
+            labels: vec!["layer".to_owned(), "a".to_owned()],
         };
         Manifest {
             schema: 1,
@@ -262,6 +269,7 @@ mod tests {
         assert!(error(vec![labelled(&[("a", &"v".repeat(129))])]).contains("at most 128"));
         assert!(error(vec![labelled(&[("a", "1"), ("a", "2")])]).contains("label a is given twice"));
         assert!(error(vec![labelled(&[("", "1")])]).contains("key"));
+        assert!(error(vec![labelled(&[("b", "1")])]).contains("label b is not declared"));
         assert!(error(vec![labelled(&[("a", "1\u{1b}[0m")])]).contains("one line"));
         let twice = error(vec![labelled(&[("a", "1")]), labelled(&[("a", "1")])]);
         assert!(

@@ -1,7 +1,7 @@
 //! All collectors of a run, as one sink of the event stream.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::RunInfo;
 
@@ -89,11 +89,12 @@ impl Collectors {
             .map(|member| member.found().manifest.id.as_str())
     }
 
-    /// Files that a collector of the run stands before, each with what was taken.
-    pub fn shadows(&self) -> impl Iterator<Item = (&Found, &PathBuf)> {
-        self.members
-            .iter()
-            .flat_map(|member| member.found().shadows.iter().map(|path| (member.found(), path)))
+    /// Ids of collectors with the files of the same id that were passed over for them.
+    pub fn shadows(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.members.iter().map(Member::found).flat_map(|found| {
+            let id = found.manifest.id.as_str();
+            found.shadows.iter().map(move |path| (id, path.as_path()))
+        })
     }
 
     /// Whether compiled components are kept; `None` without WASM plugins.

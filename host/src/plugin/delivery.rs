@@ -6,7 +6,7 @@ use super::resolve::Wanted;
 
 /// Delivers one kind to one collector.
 #[derive(Debug)]
-pub struct Feed {
+pub(crate) struct Feed {
     wanted: Wanted,
     max_rows: u32,
     seq: u64,
@@ -20,7 +20,7 @@ pub struct Feed {
 
 impl Feed {
     /// A feed that has delivered nothing.
-    pub fn new(wanted: Wanted, max_rows: u32) -> Self {
+    pub(crate) fn new(wanted: Wanted, max_rows: u32) -> Self {
         Self {
             wanted,
             max_rows,
@@ -32,7 +32,7 @@ impl Feed {
     }
 
     /// Index of the kind in the run's table.
-    pub fn kind(&self) -> usize {
+    pub(crate) fn kind(&self) -> usize {
         self.wanted.kind
     }
 
@@ -40,7 +40,7 @@ impl Feed {
     ///
     /// # Errors
     /// What `deliver` returned.
-    pub fn deliver<E>(
+    pub(crate) fn deliver<E>(
         &mut self,
         block: &Block,
         lost_before: u64,

@@ -12,15 +12,15 @@ use super::session::Door;
 
 /// A plugin file as it was when it was read.
 #[derive(Debug)]
-pub struct PluginFile {
+pub(crate) struct PluginFile {
     /// Where it was read.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Its digest, in lower-case hexadecimal digits.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// The door that its content belongs to.
-    pub door: Door,
+    pub(crate) door: Door,
 }
 
 /// Why a file cannot be a plugin.
@@ -74,7 +74,7 @@ pub enum FileError {
 ///
 /// # Errors
 /// When it is not a readable regular file of a known form and size.
-pub fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError> {
+pub(crate) fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError> {
     let unreadable = |error| FileError::Unreadable {
         path: path.to_owned(),
         error,
@@ -143,7 +143,7 @@ fn sniff(bytes: &[u8], path: &Path) -> Result<Door, FileError> {
 }
 
 /// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes
         .iter()

@@ -7,7 +7,7 @@ use super::limits::Limits;
 
 /// The metrics of one checkpoint, within size limits and otherwise unchecked.
 #[derive(Debug)]
-pub struct Report {
+pub(crate) struct Report {
     metrics: Vec<Metric>,
     bytes: usize,
     most_metrics: usize,
@@ -17,7 +17,7 @@ pub struct Report {
 
 impl Report {
     /// An empty report.
-    pub fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             metrics: Vec::new(),
             bytes: 0,
@@ -28,7 +28,7 @@ impl Report {
     }
 
     /// Makes room for one metric of about `bytes` bytes; `false` when it must not be copied.
-    pub fn admit(&mut self, bytes: usize) -> bool {
+    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
         if self.excess.is_none() && self.metrics.len() >= self.most_metrics {
             self.excess = Some(format!("reported more than {} metrics", self.most_metrics));
         }
@@ -42,12 +42,12 @@ impl Report {
     }
 
     /// Refuses the whole report.
-    pub fn refuse(&mut self, reason: &str) {
+    pub(crate) fn refuse(&mut self, reason: &str) {
         self.excess.get_or_insert_with(|| reason.to_owned());
     }
 
     /// Adds a metric that was admitted.
-    pub fn push(&mut self, metric: Metric) {
+    pub(crate) fn push(&mut self, metric: Metric) {
         self.metrics.push(metric);
     }
 
@@ -55,7 +55,7 @@ impl Report {
     ///
     /// # Errors
     /// When the report exceeded a limit or was refused.
-    pub fn into_metrics(self) -> Result<Vec<Metric>, Failure> {
+    pub(crate) fn into_metrics(self) -> Result<Vec<Metric>, Failure> {
         match self.excess {
             Some(reason) => Err(Failure::Contract(reason)),
             None => Ok(self.metrics),

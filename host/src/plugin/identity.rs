@@ -7,7 +7,7 @@ use lm_bench_plugin::manifest::{self, Manifest};
 use super::limits::Limits;
 
 /// Interfaces that this version offers to plugins.
-pub const INTERFACES: &[&str] = &[manifest::COLLECTOR_INTERFACE];
+pub(crate) const INTERFACES: &[&str] = &[manifest::COLLECTOR_INTERFACE];
 /// A manifest is a page of text; more is no manifest.
 const MANIFEST_BYTES: usize = 1 << 20;
 
@@ -63,7 +63,7 @@ pub enum ManifestError {
 ///
 /// # Errors
 /// When it is no manifest of a known layout, or a value is not allowed.
-pub fn read(json: &[u8], limits: &Limits) -> Result<Manifest, ManifestError> {
+pub(crate) fn read(json: &[u8], limits: &Limits) -> Result<Manifest, ManifestError> {
     #[derive(serde::Deserialize)]
     struct Layout {
         schema: u64,
@@ -87,7 +87,7 @@ pub fn read(json: &[u8], limits: &Limits) -> Result<Manifest, ManifestError> {
 ///
 /// # Errors
 /// Naming the first interface that is missing.
-pub fn check_interfaces(manifest: &Manifest) -> Result<(), ManifestError> {
+pub(crate) fn check_interfaces(manifest: &Manifest) -> Result<(), ManifestError> {
     let Manifest {
         id,
         version,
@@ -114,7 +114,7 @@ pub fn check_interfaces(manifest: &Manifest) -> Result<(), ManifestError> {
 }
 
 /// Whether a text is a plugin id: `[a-z][a-z0-9-]{1,62}`.
-pub fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     let mut bytes = text.bytes();
     (2..=63).contains(&text.len())
         && bytes.next().is_some_and(|first| first.is_ascii_lowercase())
@@ -122,7 +122,7 @@ pub fn is_id(text: &str) -> bool {
 }
 
 /// Whether a text is a metric's name: `[a-z0-9_.]`, at least one byte and at most `max`.
-pub fn is_metric_name(text: &str, max: usize) -> bool {
+pub(crate) fn is_metric_name(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
         && text
             .bytes()

@@ -17,18 +17,18 @@ use super::{builtin, identity, wasm};
 
 /// A plugin that was found and identified.
 #[derive(Debug)]
-pub struct Found {
+pub(crate) struct Found {
     /// Its manifest.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// Its code.
-    pub code: Code,
+    pub(crate) code: Code,
     /// Files of the same id that are passed over because this one comes first.
-    pub shadows: Vec<PathBuf>,
+    pub(crate) shadows: Vec<PathBuf>,
 }
 
 /// Where a plugin's code is.
 #[derive(Debug)]
-pub enum Code {
+pub(crate) enum Code {
     /// In this program.
     Builtin(&'static Builtin),
     /// In a native library.
@@ -39,7 +39,7 @@ pub enum Code {
 
 impl Found {
     /// How it is connected.
-    pub fn door(&self) -> Door {
+    pub(crate) fn door(&self) -> Door {
         match self.code {
             Code::Builtin(_) => Door::Builtin,
             Code::Dylib(..) => Door::Dylib,
@@ -48,7 +48,7 @@ impl Found {
     }
 
     /// Its file.
-    pub fn file(&self) -> Option<&PluginFile> {
+    pub(crate) fn file(&self) -> Option<&PluginFile> {
         match &self.code {
             Code::Builtin(_) => None,
             Code::Dylib(file, _) | Code::Wasm(file, _) => Some(file),
@@ -56,7 +56,7 @@ impl Found {
     }
 
     /// Where it came from, for messages.
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         self.file()
             .map_or_else(|| "built in".to_owned(), |file| file.path.display().to_string())
     }
@@ -65,7 +65,7 @@ impl Found {
     ///
     /// # Errors
     /// Naming what it needs.
-    pub fn check(&self) -> Result<(), PluginError> {
+    pub(crate) fn check(&self) -> Result<(), PluginError> {
         match &self.code {
             Code::Wasm(file, imports) => {
                 wasm::check(&file.bytes, imports, &self.manifest).map_err(|error| PluginError::Component {
@@ -114,7 +114,7 @@ impl Registry {
     }
 
     /// Ids of the built-in collectors in order.
-    pub fn builtin_ids(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn builtin_ids(&self) -> impl Iterator<Item = &str> {
         self.builtin.iter().map(|(manifest, _)| manifest.id.as_str())
     }
 
@@ -123,7 +123,7 @@ impl Registry {
     ///
     /// # Errors
     /// When there is none, or its file is not a plugin.
-    pub fn find(&self, target: &str) -> Result<Found, PluginError> {
+    pub(crate) fn find(&self, target: &str) -> Result<Found, PluginError> {
         if is_path(target) {
             return self.open(Path::new(target));
         }

@@ -13,28 +13,28 @@ const VENDOR: &str = "vendor.";
 
 /// A want with its place in the run's kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Index of the kind in the [`KindTable`].
-    pub kind: usize,
+    pub(crate) kind: usize,
     /// [`Batch::kind`](lm_bench_plugin::Batch::kind) of its batches.
-    pub id: u16,
+    pub(crate) id: u16,
     /// Index of each column in the kind.
-    pub columns: Vec<usize>,
+    pub(crate) columns: Vec<usize>,
     /// Rows per delivered row.
-    pub every: u32,
+    pub(crate) every: u32,
 }
 
 /// The answer to a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// What the plugin is told.
-    pub resolved: Resolved,
+    pub(crate) resolved: Resolved,
     /// What is delivered.
-    pub wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<Wanted>,
     /// Vendor kinds that this run does not have.
-    pub absent: Vec<String>,
+    pub(crate) absent: Vec<String>,
     /// Most rows of a batch.
-    pub max_rows: u32,
+    pub(crate) max_rows: u32,
 }
 
 /// Why a subscription cannot be answered.
@@ -71,7 +71,11 @@ pub enum Unresolved {
 ///
 /// # Errors
 /// Naming the first kind or column that there is not, or what the contract does not allow.
-pub fn resolve(subscription: &Subscription, kinds: &KindTable, limits: &Limits) -> Result<Plan, Unresolved> {
+pub(crate) fn resolve(
+    subscription: &Subscription,
+    kinds: &KindTable,
+    limits: &Limits,
+) -> Result<Plan, Unresolved> {
     let invalid = |text: String| Err(Unresolved::Invalid(text));
     if subscription.wants.len() > limits.wants {
         return invalid(format!(

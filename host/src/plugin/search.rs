@@ -11,17 +11,17 @@ pub const PATH_VARIABLE: &str = "LM_BENCH_PLUGIN_PATH";
 
 /// A folder of plugins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub(crate) struct Folder {
     /// The folder.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Whether native libraries in it are passed over.
-    pub wasm_only: bool,
+    pub(crate) wasm_only: bool,
 }
 
 /// The folders of a run in the order in which they are searched; the current directory itself is none of them.
 ///
 /// `variable` reads an environment variable.
-pub fn folders(policy: &Policy, variable: impl Fn(&str) -> Option<OsString>) -> Vec<Folder> {
+pub(crate) fn folders(policy: &Policy, variable: impl Fn(&str) -> Option<OsString>) -> Vec<Folder> {
     let all = |path: PathBuf| Folder {
         path,
         wasm_only: false,
@@ -48,7 +48,7 @@ pub fn folders(policy: &Policy, variable: impl Fn(&str) -> Option<OsString>) -> 
 }
 
 /// This program's folder below one of the user's base folders; `None` without a home.
-pub fn user_folder(
+pub(crate) fn user_folder(
     name: &str,
     below_home: &str,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -61,23 +61,15 @@ pub fn user_folder(
     base.is_absolute().then(|| base.join("lm-bench"))
 }
 
-/// Extension of a plugin file of a door; none for built-in ones.
-pub const fn extension(door: Door) -> Option<&'static str> {
-    match door {
-        Door::Builtin => None,
-        Door::Dylib => Some("so"),
-        Door::Wasm => Some("wasm"),
-    }
-}
-
-/// File name of a plugin.
-pub fn file_name(id: &str, extension: &str) -> String {
+/// File name of a plugin behind a door; built-in ones have no file and are named like components.
+pub(super) fn file_name(id: &str, door: Door) -> String {
+    let extension = if door == Door::Dylib { "so" } else { "wasm" };
     format!("{}.{extension}", id.replace('-', "_"))
 }
 
 impl Folder {
     /// Files that may hold a plugin of this id; of two the sandboxed one comes first.
-    pub fn candidates(&self, id: &str) -> Vec<PathBuf> {
+    pub(crate) fn candidates(&self, id: &str) -> Vec<PathBuf> {
         let files = self
             .extensions()
             .iter()
@@ -86,7 +78,7 @@ impl Folder {
     }
 
     /// All plugin files by name.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(&self.path) else {
             return Vec::new();
         };

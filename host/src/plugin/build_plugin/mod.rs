@@ -13,7 +13,7 @@ use super::file::hex;
 use super::identity::is_id;
 use super::limits::Policy;
 use super::registry::Registry;
-use super::search::{extension, file_name};
+use super::search::file_name;
 use super::session::Door;
 use toolchain::WasmTools;
 
@@ -51,9 +51,6 @@ const FOREIGN_SETTINGS: &[&str] = &[
 /// Why a plugin could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Built-in collectors are compiled into the program.
-    #[error("a plugin is built for the door dylib or wasm; built-in collectors are part of lm-bench itself")]
-    Door,
     /// There is no crate.
     #[error("{} is no folder with a Cargo.toml of a collector crate", .0.display())]
     NoCrate(PathBuf),
@@ -124,13 +121,31 @@ pub struct Built {
     pub manifest: Manifest,
 }
 
+/// Doors that a plugin can be built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum BuildDoor {
+    /// A native library.
+    Dylib,
+    /// A WebAssembly component.
+    Wasm,
+}
+
+impl From<BuildDoor> for Door {
+    fn from(door: BuildDoor) -> Self {
+        match door {
+            BuildDoor::Dylib => Self::Dylib,
+            BuildDoor::Wasm => Self::Wasm,
+        }
+    }
+}
+
 /// What to build.
 #[derive(Clone, Debug)]
-pub struct Build {
+pub struct BuildRequest {
     /// Folder of the crate.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// Door to build for.
-    pub door: Door,
+    pub door: BuildDoor,
     /// Folder for the plugin file.
     pub out: PathBuf,
     /// Folder for intermediate results; by default `plugins` in the crate's own target folder.
@@ -141,20 +156,21 @@ pub struct Build {
 ///
 /// # Errors
 /// When a tool is missing, cargo fails, or the result is not a plugin.
-pub fn build(build: &Build) -> Result<Built, BuildError> {
-    let Some(extension) = extension(build.door) else {
-        return Err(BuildError::Door);
-    };
-    let package = package(&build.folder)?;
+pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
+    let package = package(&request.dir)?;
     if !is_id(&package.name) {
         return Err(BuildError::Name(package.name));
     }
-    let target_dir = build
+    let target_dir = request
         .target_dir
         .clone()
         .unwrap_or_else(|| package.target_directory.join("plugins"));
-    let library = compile(build, &package, &target_dir)?;
-    let path = install(&library, &build.out, &file_name(&package.name, extension))?;
+    let library = compile(request, &package, &target_dir)?;
+    let path = install(
+        &library,
+        &request.out,
+        &file_name(&package.name, request.door.into()),
+    )?;
     let registry = Registry::new(&Policy::default())?;
     let found = registry.find(&path.to_string_lossy())?;
     found.check()?;
@@ -236,7 +252,7 @@ fn cargo() -> Command {
 }
 
 /// Compiles the crate and returns the library's path.
-fn compile(build: &Build, package: &Package, target_dir: &Path) -> Result<PathBuf, BuildError> {
+fn compile(request: &BuildRequest, package: &Package, target_dir: &Path) -> Result<PathBuf, BuildError> {
     let mut command = cargo();
     command.args([
         "rustc",
@@ -254,8 +270,8 @@ fn compile(build: &Build, package: &Package, target_dir: &Path) -> Result<PathBu
             .arg("--config")
             .arg(format!("profile.{PROFILE}.{setting}"));
     }
-    if build.door == Door::Wasm {
-        WasmTools::find(&build.folder)?.apply(&mut command);
+    if request.door == BuildDoor::Wasm {
+        WasmTools::find(&request.dir)?.apply(&mut command);
         command.arg(format!("--target={WASM_TARGET}"));
         command
             .arg("--config")
@@ -274,7 +290,7 @@ fn compile(build: &Build, package: &Package, target_dir: &Path) -> Result<PathBu
         ]);
     }
     command
-        .current_dir(&build.folder)
+        .current_dir(&request.dir)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
     let output = command.output().map_err(|error| BuildError::Tool {
@@ -337,9 +353,9 @@ fn install(library: &Path, out: &Path, name: &str) -> Result<PathBuf, BuildError
 mod tests {
     use super::*;
 
-    fn build_in(folder: &Path, door: Door) -> BuildError {
-        let request = Build {
-            folder: folder.to_owned(),
+    fn build_in(folder: &Path, door: BuildDoor) -> BuildError {
+        let request = BuildRequest {
+            dir: folder.to_owned(),
             door,
             out: folder.join("out"),
             target_dir: None,
@@ -351,9 +367,8 @@ mod tests {
     fn a_folder_without_a_crate_is_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(
-            matches!(build_in(folder.path(), Door::Wasm), BuildError::NoCrate(path) if path == folder.path())
+            matches!(build_in(folder.path(), BuildDoor::Wasm), BuildError::NoCrate(path) if path == folder.path())
         );
-        assert!(matches!(build_in(folder.path(), Door::Builtin), BuildError::Door));
     }
 
     #[test]
@@ -365,7 +380,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("src")).expect("a folder");
         std::fs::write(folder.path().join("src/lib.rs"), "").expect("a written file");
         assert!(
-            matches!(build_in(folder.path(), Door::Dylib), BuildError::Name(name) if name == "my_collector")
+            matches!(build_in(folder.path(), BuildDoor::Dylib), BuildError::Name(name) if name == "my_collector")
         );
     }
 
@@ -373,7 +388,7 @@ mod tests {
     fn a_manifest_that_cargo_refuses_is_told_in_its_words() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("Cargo.toml"), "[package]\nname = 3\n").expect("a written file");
-        let error = build_in(folder.path(), Door::Dylib).to_string();
+        let error = build_in(folder.path(), BuildDoor::Dylib).to_string();
         assert!(
             error.starts_with("cargo failed: ") && error.contains("name"),
             "{error}"

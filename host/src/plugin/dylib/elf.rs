@@ -33,11 +33,11 @@ pub enum ElfError {
 
 /// What is known of a library before it is loaded.
 #[derive(Clone, Debug)]
-pub struct LibraryFacts {
+pub(crate) struct LibraryFacts {
     /// The manifest.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// The manifest's bytes, which the loaded library must repeat.
-    pub manifest_bytes: Vec<u8>,
+    pub(crate) manifest_bytes: Vec<u8>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -64,7 +64,7 @@ fn machine_name(machine: u16) -> String {
 /// # Errors
 /// When it is not a shared library for this machine with a manifest. A plugin that this version cannot run is no
 /// error.
-pub fn inspect(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, ElfError> {
+pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, ElfError> {
     let damaged = |error: object::Error| ElfError::Damaged(error.to_string());
     check_head(bytes)?;
     let file = ElfFile64::<Endianness>::parse(bytes).map_err(damaged)?;

@@ -16,7 +16,7 @@ use crate::plugin::session::{HostSide, Session};
 
 /// A loaded library. It is never unloaded.
 #[derive(Debug)]
-pub struct DylibSession {
+pub(crate) struct DylibSession {
     table: Table,
     instance: Instance,
     host: HostSide,
@@ -44,7 +44,7 @@ impl DylibSession {
     ///
     /// # Errors
     /// When it cannot be loaded, or is not what its file said.
-    pub fn load(
+    pub(crate) fn load(
         bytes: &[u8],
         facts: &LibraryFacts,
         limits: &Limits,
@@ -96,11 +96,6 @@ impl DylibSession {
 }
 
 impl Session for DylibSession {
-    fn describe(&mut self) -> Result<String, Failure> {
-        // SAFETY: the contract of the table; the callbacks are valid for the call.
-        self.reply(|table, host| unsafe { (table.describe)(host) })
-    }
-
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         let (config, run) = (abi::Bytes::of(config.as_bytes()), abi::Bytes::of(run.as_bytes()));
         // SAFETY: the contract of the table; texts and callbacks are valid for the call.

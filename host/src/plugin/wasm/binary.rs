@@ -54,11 +54,11 @@ pub enum ComponentError {
 
 /// What is known of a component before it runs.
 #[derive(Clone, Debug)]
-pub struct ComponentFacts {
+pub(crate) struct ComponentFacts {
     /// The manifest.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// Names of the imports.
-    pub imports: Vec<String>,
+    pub(crate) imports: Vec<String>,
 }
 
 fn offered() -> String {
@@ -73,7 +73,7 @@ fn offered() -> String {
 ///
 /// # Errors
 /// When it is not a component with a manifest. A component that this version cannot run is no error.
-pub fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, ComponentError> {
+pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, ComponentError> {
     let invalid = |error: wasmparser::BinaryReaderError| ComponentError::Invalid(error.to_string());
     Validator::new().validate_all(bytes).map_err(invalid)?;
     let mut found = Found::default();
@@ -98,7 +98,7 @@ pub fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, Componen
 ///
 /// # Errors
 /// Naming the first import that there is not, or the missing export.
-pub fn check(bytes: &[u8], imports: &[String], manifest: &Manifest) -> Result<(), ComponentError> {
+pub(crate) fn check(bytes: &[u8], imports: &[String], manifest: &Manifest) -> Result<(), ComponentError> {
     identity::check_interfaces(manifest)?;
     imports.iter().try_for_each(|import| check_import(import))?;
     let mut found = Found::default();

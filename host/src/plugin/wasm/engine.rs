@@ -28,7 +28,7 @@ pub enum CacheState {
 }
 
 /// Compiles and links components.
-pub struct WasmEngine {
+pub(crate) struct WasmEngine {
     engine: Engine,
     linker: Linker<State>,
     cache: CacheState,
@@ -40,7 +40,7 @@ impl WasmEngine {
     ///
     /// # Errors
     /// When this machine cannot run WebAssembly or no thread can be started.
-    pub fn new(limits: &Limits, cache: Result<PathBuf, String>) -> Result<Self, String> {
+    pub(crate) fn new(limits: &Limits, cache: Result<PathBuf, String>) -> Result<Self, String> {
         let mut config = Config::new();
         config
             .wasm_component_model(true)
@@ -70,7 +70,7 @@ impl WasmEngine {
     }
 
     /// Whether compiled components are kept between runs.
-    pub fn cache(&self) -> &CacheState {
+    pub(crate) fn cache(&self) -> &CacheState {
         &self.cache
     }
 

@@ -46,7 +46,7 @@ impl host::Host for State {
 impl types::Host for State {}
 
 /// A loaded component. After a failure its store is never entered again.
-pub struct WasmSession {
+pub(crate) struct WasmSession {
     store: Store<State>,
     prepared: MetricCollectorPre<State>,
     /// Empty until the first call, so that start functions run under its limits and can only quarantine.
@@ -62,7 +62,7 @@ impl WasmSession {
     ///
     /// # Errors
     /// When it is not of the world of collectors.
-    pub fn load(
+    pub(crate) fn load(
         engine: &WasmEngine,
         bytes: &[u8],
         limits: &Limits,
@@ -123,12 +123,6 @@ impl WasmSession {
 }
 
 impl Session for WasmSession {
-    fn describe(&mut self) -> Result<String, Failure> {
-        self.call(self.limits.call_time(), |guest, store| {
-            guest.lm_bench_collector_collector().call_describe(store)
-        })
-    }
-
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         let wanted = self.call_fallible(self.limits.call_time(), |guest, store| {
             guest

@@ -53,10 +53,15 @@ pub struct Hostile {
     sum: u64,
 }
 
-const ROWS: MetricDef = MetricDef::counter("rows").formula("count(token)");
-const RATIO: MetricDef = MetricDef::gauge("mean_index", "1").formula("sum(index) / count(token)");
-const TIMES: MetricDef =
-    MetricDef::distribution("batches", "1").formula("histogram of the number of batches");
+const ROWS: MetricDef = MetricDef::counter("rows")
+    .formula("count(token)")
+    .labels(&["at", "of"]);
+const RATIO: MetricDef = MetricDef::gauge("mean_index", "1")
+    .formula("sum(index) / count(token)")
+    .labels(&["of"]);
+const TIMES: MetricDef = MetricDef::distribution("batches", "1")
+    .formula("histogram of the number of batches")
+    .labels(&["of"]);
 
 impl Hostile {
     fn act(&self, at: At) -> Result<(), Fault> {

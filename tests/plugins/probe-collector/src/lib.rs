@@ -45,7 +45,9 @@ const REQUESTS: MetricDef = MetricDef::counter("request_mix").formula("xor over 
 const CHUNKS: MetricDef = MetricDef::counter("chunks").formula("sum(token.chunk + token.index)");
 const GAPS: MetricDef =
     MetricDef::distribution("gap_log2_ns", "1").formula("floor(log2(t_ns - previous t_ns))");
-const LOAD: MetricDef = MetricDef::counter("assignments").formula("sum(moe_route.counts) per expert");
+const LOAD: MetricDef = MetricDef::counter("assignments")
+    .formula("sum(moe_route.counts) per expert")
+    .labels(&["expert"]);
 const PROBABILITY: MetricDef = MetricDef::gauge("probability", "1")
     .better(Direction::Neither)
     .formula("sum(moe_route.prob_sum)");
