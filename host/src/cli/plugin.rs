@@ -8,8 +8,8 @@ use comfy_table::{ContentArrangement, Table, TableStyle};
 
 use super::exit::{Exit, Failure};
 use super::output;
-use crate::plugin::build_plugin::{Build, build};
-use crate::plugin::{Door, Inspection, Listed, Policy, Registry};
+use crate::plugin::build_plugin::{BuildDoor, BuildRequest, build};
+use crate::plugin::{Inspection, Listed, Policy, Registry};
 
 /// Subcommands of `plugin`.
 #[derive(Debug, Subcommand)]
@@ -56,7 +56,7 @@ pub(super) struct BuildArgs {
 
     /// Door to build for
     #[arg(long)]
-    door: BuiltDoor,
+    door: BuildDoor,
 
     /// Folder for the built file
     #[arg(long, value_name = "FOLDER")]
@@ -67,33 +67,15 @@ pub(super) struct BuildArgs {
     target_dir: Option<PathBuf>,
 }
 
-/// Doors that a plugin file can be built for.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum BuiltDoor {
-    /// A native library (.so)
-    Dylib,
-    /// A sandboxed component (.wasm)
-    Wasm,
-}
-
-impl From<BuiltDoor> for Door {
-    fn from(door: BuiltDoor) -> Self {
-        match door {
-            BuiltDoor::Dylib => Self::Dylib,
-            BuiltDoor::Wasm => Self::Wasm,
-        }
-    }
-}
-
 /// Does what a subcommand says.
 pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
     match command {
         PluginCommand::List(args) => list(args),
         PluginCommand::Inspect(args) => inspect(args),
         PluginCommand::Build(args) => {
-            let request = Build {
-                folder: args.dir.clone(),
-                door: args.door.into(),
+            let request = BuildRequest {
+                dir: args.dir.clone(),
+                door: args.door,
                 out: args.out.clone(),
                 target_dir: args.target_dir.clone(),
             };
