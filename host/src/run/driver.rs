@@ -153,6 +153,11 @@ impl Driver<'_> {
         let usage = process::memory();
         let t_ns = self.recorder.now_ns();
         let (rss, pss) = (usage.rss.unwrap_or(0), usage.pss.unwrap_or(0));
-        self.recorder.record(&memory::Row { t_ns, rss, pss, ..memory::Row::default() });
+        self.recorder.record(&memory::Row {
+            t_ns,
+            rss,
+            pss,
+            ..memory::Row::default()
+        });
     }
 }
