@@ -58,12 +58,10 @@ pub fn three_doors(id: &str) -> [String; 3] {
     [id.to_owned(), path(BuildDoor::Dylib), path(BuildDoor::Wasm)]
 }
 
-/// A policy that allows native code.
+/// A policy that allows native code and keeps compiled components beside the other results of the build.
 pub fn policy() -> Policy {
-    Policy {
-        allow_native: true,
-        ..Policy::default()
-    }
+    let component_cache = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("doors-cache"));
+    Policy { allow_native: true, component_cache, ..Policy::default() }
 }
 
 /// A policy with changed limits.
