@@ -21,6 +21,7 @@ const EXPERTS: usize = 128;
 
 /// Values of a `step` row, for the channel.
 #[derive(Clone, Copy)]
+#[expect(dead_code, reason = "a message is compared by what it costs to send")]
 struct StepMessage {
     t_ns: u64,
     step: u64,
@@ -35,6 +36,7 @@ struct StepMessage {
 
 /// Values of a `moe_route` row, for the channel; the lists are inline, so that sending does not allocate.
 #[derive(Clone, Copy)]
+#[expect(dead_code, reason = "a message is compared by what it costs to send")]
 struct RouteMessage {
     t_ns: u64,
     step: u64,

@@ -68,7 +68,7 @@ fn component(mut core: Vec<u8>, world: &str, manifest: Option<&str>) -> Vec<u8> 
     if let Some(manifest) = manifest {
         custom_section(&mut core, "lmb:manifest", manifest.as_bytes());
     }
-    let encoder = ComponentEncoder::default()
+    let mut encoder = ComponentEncoder::default()
         .validate(true)
         .module(&core)
         .expect("a module of the world");

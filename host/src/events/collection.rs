@@ -58,7 +58,7 @@ pub struct CollectionSetup {
 
 /// Why events cannot be collected.
 #[derive(Debug, Error)]
-pub enum CollectError {
+pub enum CollectionError {
     /// A setting is out of range.
     #[error("{name} is {value}, must be {low} to {high}")]
     Setting {
@@ -109,7 +109,7 @@ impl<S: EventSink + 'static> Collection<S> {
         setup: CollectionSetup,
         recording: Option<RecordingWriter>,
         collectors: S,
-    ) -> Result<(Recorder, Self), CollectError> {
+    ) -> Result<(Recorder, Self), CollectionError> {
         let CollectionSetup {
             config,
             kinds,
@@ -140,7 +140,7 @@ impl<S: EventSink + 'static> Collection<S> {
         let pump = std::thread::Builder::new()
             .name("lm-bench-events".to_owned())
             .spawn(move || pump.run())
-            .map_err(CollectError::Thread)?;
+            .map_err(CollectionError::Thread)?;
         exchange.set_pump(pump.thread().clone());
         let parts = RecorderParts {
             config,
@@ -168,7 +168,7 @@ impl<S: EventSink + 'static> Collection<S> {
     ///
     /// # Errors
     /// When the collecting thread died. A sink's failure is not an error here but part of the result.
-    pub fn finish(mut self, recorder: Recorder) -> Result<Finished<S>, CollectError> {
+    pub fn finish(mut self, recorder: Recorder) -> Result<Finished<S>, CollectionError> {
         drop(recorder);
         self.parts.exchange.tell(Command::Finish);
         let pump = self
@@ -177,7 +177,7 @@ impl<S: EventSink + 'static> Collection<S> {
             .expect("only finish, which consumes the collection, takes the thread");
         let pump = pump
             .join()
-            .map_err(|panic| CollectError::Pump(panic_text(&*panic)))?;
+            .map_err(|panic| CollectionError::Pump(panic_text(&*panic)))?;
         Ok(pump.into_finished())
     }
 }
@@ -190,11 +190,11 @@ impl<S> Drop for Collection<S> {
     }
 }
 
-fn check(name: &'static str, value: u64, high: u64) -> Result<(), CollectError> {
+fn check(name: &'static str, value: u64, high: u64) -> Result<(), CollectionError> {
     if (1..=high).contains(&value) {
         return Ok(());
     }
-    Err(CollectError::Setting {
+    Err(CollectionError::Setting {
         name,
         value,
         low: 1,

@@ -137,7 +137,9 @@ mod tests {
             page.lines().filter(|line| line.starts_with("| `")).count(),
             columns
         );
-        assert!(page.contains("| `counts` | list of u32 | `1` | Assignments to each expert. |"));
+        assert!(page.contains(
+            "| `prob_sum` | list of f32 | `1` | Router probability of each expert, summed over the tokens. |"
+        ));
         assert!(page.contains("| [`step`](#step) | steps | A forward pass ended |"));
         assert!(page.contains("May be NaN or infinite."));
     }

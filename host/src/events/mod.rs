@@ -21,7 +21,7 @@ mod symbols;
 mod tests;
 
 pub use collection::{
-    CollectError, CollectMode, Collection, CollectionSetup, DEFAULT_BUDGET_BYTES, Finished,
+    CollectMode, Collection, CollectionError, CollectionSetup, DEFAULT_BUDGET_BYTES, Finished,
 };
 pub use delivery::{Delivery, EventSink, KindTotals, SinkError, Totals};
 pub use document::markdown;

@@ -88,7 +88,9 @@ mod tests {
         let mut prefill = 0;
         for _ in 0..40 {
             prefill += u32::from(sampler.choose(phase::PREFILL));
-            (0..3).for_each(|_| drop(sampler.choose(phase::DECODE)));
+            for _ in 0..3 {
+                sampler.choose(phase::DECODE);
+            }
         }
         assert_eq!(prefill, 10);
     }

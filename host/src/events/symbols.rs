@@ -68,6 +68,20 @@ impl SymbolTable {
             .cloned()
     }
 
+    /// Number of texts, at least 1.
+    pub fn len(&self) -> usize {
+        self.inner
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .texts
+            .len()
+    }
+
+    /// Never true: the empty string is always there.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// All texts in the order of their ids.
     pub fn texts(&self) -> Vec<Arc<str>> {
         self.inner

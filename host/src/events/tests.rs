@@ -16,7 +16,6 @@ pub(super) fn setup(mode: CollectMode) -> CollectionSetup {
     CollectionSetup {
         config: RecorderConfig {
             block_rows: 4,
-            queue_blocks: 3,
             ..RecorderConfig::default()
         },
         kinds: KindTable::builtin(),
@@ -77,10 +76,7 @@ fn sampled_steps(recorder: &mut Recorder) -> Vec<u64> {
 #[test]
 fn rows_arrive_in_order_in_both_modes() {
     for mode in [AFTER, CollectMode::Live] {
-        // 10 blocks fit, so that nothing is lost however slow the pump's thread is.
-        let mut setup = setup(mode);
-        setup.config.queue_blocks = 10;
-        let finished = run(setup, |recorder| {
+        let finished = run(setup(mode), |recorder| {
             (0..10).for_each(|t| recorder.record(&step_row(t)))
         });
         let got = finished.collectors;
@@ -130,7 +126,9 @@ fn a_stuck_sink_costs_the_oldest_rows_and_each_is_counted() {
         proceed,
         got: Vec::new(),
     };
-    let (mut recorder, collection) = Collection::start(setup(CollectMode::Live), None, gate).unwrap();
+    let mut setup = setup(CollectMode::Live);
+    setup.config.queue_blocks = 3;
+    let (mut recorder, collection) = Collection::start(setup, None, gate).unwrap();
     (0..4).for_each(|t| recorder.record(&step_row(t)));
     arrival.recv().unwrap();
     // The sink holds rows 0..4. Of the 100 blocks that follow the queue keeps the last 3.
@@ -159,13 +157,7 @@ fn a_stuck_sink_costs_the_oldest_rows_and_each_is_counted() {
 fn rows_dropped_after_the_last_batch_are_in_the_totals() {
     // 4 step rows take 4 * (8+8+1+4+4+8+8+8+1) = 200 bytes.
     let finished = run(setup(CollectMode::After { budget_bytes: 450 }), |recorder| {
-        for t in 0..18 {
-            recorder.record(&step_row(t));
-            if t % 4 == 3 {
-                // Lets the queue of 3 drain, so that only the budget drops.
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
+        (0..18).for_each(|t| recorder.record(&step_row(t)));
     });
     // Two whole blocks fit; the last two rows take 100 bytes and do not.
     let got: Vec<_> = finished.collectors.iter().flat_map(times).collect();
@@ -173,7 +165,10 @@ fn rows_dropped_after_the_last_batch_are_in_the_totals() {
     let totals = finished.totals.kind("step").unwrap();
     assert_eq!((totals.recorded, totals.delivered, totals.lost), (18, 8, 10));
     assert_eq!(finished.totals.lost(), 10);
-    assert!(finished.totals.rows_over_budget <= 10);
+    assert_eq!(
+        (finished.totals.rows_over_budget, finished.totals.blocks_dropped),
+        (10, 0)
+    );
 }
 
 #[test]

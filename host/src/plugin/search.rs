@@ -63,17 +63,20 @@ pub(crate) fn user_folder(
 
 /// File name of a plugin behind a door; built-in ones have no file and are named like components.
 pub(super) fn file_name(id: &str, door: Door) -> String {
-    let extension = if door == Door::Dylib { "so" } else { "wasm" };
-    format!("{}.{extension}", id.replace('-', "_"))
+    format!("{}.{}", id.replace('-', "_"), extension(door))
+}
+
+fn extension(door: Door) -> &'static str {
+    if door == Door::Dylib { "so" } else { "wasm" }
 }
 
 impl Folder {
     /// Files that may hold a plugin of this id; of two the sandboxed one comes first.
     pub(crate) fn candidates(&self, id: &str) -> Vec<PathBuf> {
         let files = self
-            .extensions()
+            .doors()
             .iter()
-            .map(|extension| self.path.join(file_name(id, extension)));
+            .map(|door| self.path.join(file_name(id, *door)));
         files.filter(|path| path.symlink_metadata().is_ok()).collect()
     }
 
@@ -92,18 +95,17 @@ impl Folder {
         files
     }
 
-    fn extensions(&self) -> &'static [&'static str] {
+    fn doors(&self) -> &'static [Door] {
         if self.wasm_only {
-            &["wasm"]
+            &[Door::Wasm]
         } else {
-            &["wasm", "so"]
+            &[Door::Wasm, Door::Dylib]
         }
     }
 
     fn takes(&self, path: &Path) -> bool {
-        path.extension()
-            .and_then(|extension| extension.to_str())
-            .is_some_and(|extension| self.extensions().contains(&extension))
+        let found = path.extension();
+        found.is_some_and(|found| self.doors().iter().any(|door| found == extension(*door)))
     }
 }
 

@@ -35,6 +35,8 @@ const FEATURES: &[&str] = &[
 /// What the machine is; `None` where the kernel does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Machine {
+    /// Operating system, such as `Debian GNU/Linux 13 (trixie)`.
+    pub os: Option<String>,
     /// Kernel name and release, such as `Linux 6.8.0`.
     pub kernel: Option<String>,
     /// Architecture that this program is built for.
@@ -68,17 +70,13 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads the facts of this machine.
-    pub fn now() -> Self {
-        Self::read(Path::new("/"))
-    }
-
     /// Reads the facts below a root folder that holds `proc` and `sys`.
     pub fn read(root: &Path) -> Self {
         let text = |name: &str| read(&root.join(name)).unwrap_or_default();
         let (cpuinfo, meminfo) = (text("proc/cpuinfo"), text("proc/meminfo"));
         let cpus = Cpus::parse(&cpuinfo);
         Self {
+            os: parse_os_release(&text("etc/os-release")),
             kernel: parse_kernel(&text("proc/version")),
             arch: std::env::consts::ARCH,
             cpu_model: cpus.model,
@@ -96,6 +94,11 @@ impl Machine {
             load_average: parse_load(&text("proc/loadavg")),
         }
     }
+}
+
+/// The facts of this machine.
+pub fn facts() -> Machine {
+    Machine::read(Path::new("/"))
 }
 
 /// What `/proc/cpuinfo` tells.
@@ -146,6 +149,13 @@ fn at_least_one(count: usize) -> Option<u32> {
 fn parse_kernel(version: &str) -> Option<String> {
     let (name, rest) = version.split_once(" version ")?;
     Some(format!("{name} {}", rest.split_whitespace().next()?))
+}
+
+/// `PRETTY_NAME="Debian GNU/Linux 13 (trixie)"` among other assignments.
+fn parse_os_release(text: &str) -> Option<String> {
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    let name = name.trim().trim_matches(['"', '\'']);
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// Number of CPUs in a list such as `0-3,8,10-11`.
@@ -241,6 +251,12 @@ mod tests {
         let version = "Linux version 6.8.0-45-generic (buildd@lcy02) (gcc 13.2.0) #45-Ubuntu SMP";
         assert_eq!(parse_kernel(version).as_deref(), Some("Linux 6.8.0-45-generic"));
         assert_eq!(parse_kernel("nonsense"), None);
+        let os = "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n";
+        assert_eq!(
+            parse_os_release(os).as_deref(),
+            Some("Debian GNU/Linux 13 (trixie)")
+        );
+        assert_eq!(parse_os_release("PRETTY_NAME=\"\"\n"), None);
         assert_eq!(count_cpu_list("0-3,8,10-11\n"), Some(7));
         for bad in ["", "3-1", "a", "0-4294967295"] {
             assert_eq!(count_cpu_list(bad), None, "{bad}");
@@ -298,7 +314,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_machine_has_cpus_and_memory() {
-        let machine = Machine::now();
+        let machine = facts();
         assert!(
             machine.logical_cores.is_some() && machine.memory_bytes.is_some(),
             "{machine:?}"

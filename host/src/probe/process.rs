@@ -2,10 +2,6 @@
 
 use std::path::Path;
 
-use lm_bench_plugin::kinds::memory;
-
-use crate::events::Recorder;
-
 use super::procfs::{kib_value, read};
 
 /// Memory of the process in bytes; `None` where the kernel does not tell.
@@ -19,14 +15,14 @@ pub struct ProcessMemory {
     pub pss: Option<u64>,
 }
 
-impl ProcessMemory {
-    /// Reads `/proc/self`. The kernel walks the page tables for the proportional size, which takes about 1 ms per
-    /// GiB of small pages, so this belongs between timed parts, or into a sampler's thread.
-    pub fn now() -> Self {
-        let text = |name: &str| read(&Path::new("/proc/self").join(name)).unwrap_or_default();
-        Self::parse(&text("status"), &text("smaps_rollup"))
-    }
+/// Reads `/proc/self`. The kernel walks the page tables for the proportional size, which takes about 1 ms per GiB of
+/// small pages, so this belongs between timed parts, or into a sampler's thread.
+pub fn memory() -> ProcessMemory {
+    let text = |name: &str| read(&Path::new("/proc/self").join(name)).unwrap_or_default();
+    ProcessMemory::parse(&text("status"), &text("smaps_rollup"))
+}
 
+impl ProcessMemory {
     /// Reads the texts of `/proc/<pid>/status` and `/proc/<pid>/smaps_rollup`.
     pub fn parse(status: &str, smaps_rollup: &str) -> Self {
         Self {
@@ -34,17 +30,6 @@ impl ProcessMemory {
             peak_rss: kib_value(status, "VmHWM"),
             pss: kib_value(smaps_rollup, "Pss"),
         }
-    }
-
-    /// Records a `memory` row without device columns; what the kernel does not tell is 0.
-    pub fn record(&self, recorder: &mut Recorder) {
-        let (rss, pss) = (self.rss.unwrap_or(0), self.pss.unwrap_or(0));
-        recorder.record(&memory::Row {
-            t_ns: recorder.now_ns(),
-            rss,
-            pss,
-            ..Default::default()
-        });
     }
 }
 
@@ -80,7 +65,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_has_memory() {
-        let rss = ProcessMemory::now().rss.unwrap();
+        let rss = memory().rss.unwrap();
         assert!(rss > 100 * 1024, "{rss}");
     }
 }

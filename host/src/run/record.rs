@@ -10,7 +10,7 @@ use super::driver::Done;
 use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
-use crate::report::record::{
+use crate::report::{
     Counts, EngineFacts, Environment, EventTotals, Headline, Iteration, ModelFacts, PluginRecord, RunRecord,
     SCHEMA_VERSION, Timings, TokenSource, Tool, Verdict, Warmup, config_sha256, cpu_share, metric_records,
     ns_per_row,
@@ -175,8 +175,8 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
 /// Completes a recording with the facts of its run.
 pub(super) fn finish_recording(
     recording: Result<RecordingWriter, SinkError>,
-    record: &RunRecord,
-    (run_info, totals): (&RunInfo, &Totals),
+    (record, run_info): (&RunRecord, &RunInfo),
+    totals: &Totals,
 ) -> Result<(), RunError> {
     let writer = recording.map_err(|error| RunError::RecordingFailed(error.to_string()))?;
     let bare = RunRecord {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::record::{self, RecordedRun};
 use super::{Finished, Progress, RunError, collecting};
 use crate::clock::Clock;
-use crate::events::Recording;
+use crate::events::recording::Recording;
 use crate::plan::PluginPlan;
 use crate::stats::Percent;
 

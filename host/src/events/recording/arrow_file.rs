@@ -49,8 +49,7 @@ impl ArrowFile {
         for block in &dictionaries {
             check_dictionary(&mut member, block)?;
         }
-        let reader =
-            contained(|| FileReader::try_new(member.clone(), None).map_err(|error| error.to_string()))?;
+        let reader = contained(|| FileReader::try_new(member.clone(), None).map_err(one_line))?;
         columns::check_schema(kind, widths, &reader.schema())?;
         Ok(Self {
             member,
@@ -92,7 +91,7 @@ impl ArrowFile {
         )?;
         self.next += 1;
         contained(|| match self.reader.next() {
-            Some(batch) => batch.map_err(|error| error.to_string()),
+            Some(batch) => batch.map_err(one_line),
             None => Err("there are fewer batches than stream.json says".to_owned()),
         })
     }
@@ -101,8 +100,17 @@ impl ArrowFile {
 /// Runs arrow-ipc on input that is checked but not trusted. What a panic leaves behind is not used again: each
 /// error ends the reading of the recording.
 fn contained<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(decode))
-        .unwrap_or_else(|panic| Err(format!("the Arrow reader failed on it: {}", panic_text(&*panic))))
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
+        Err(format!(
+            "the Arrow reader failed on it: {}",
+            one_line(panic_text(&*panic))
+        ))
+    })
+}
+
+/// Verifier errors span several lines.
+fn one_line(error: impl std::fmt::Display) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Finds record batches and dictionaries, all within the file and together no larger than it.
@@ -110,18 +118,15 @@ fn read_footer(member: &mut Member) -> Result<(Vec<FooterBlock>, Vec<FooterBlock
     let size = member.size();
     let no_arrow = || "it is not an Arrow IPC file, or is cut off".to_owned();
     let body = size.checked_sub(TRAILER).ok_or_else(no_arrow)?;
-    let trailer = member
-        .bytes_at(body, TRAILER)
-        .map_err(|error| error.to_string())?;
+    let trailer = member.bytes_at(body, TRAILER).map_err(one_line)?;
     let (length, magic) = trailer.split_first_chunk::<4>().ok_or_else(no_arrow)?;
     let length = u64::from(u32::from_le_bytes(*length));
     if magic != MAGIC || length > body {
         return Err(no_arrow());
     }
-    let bytes = member
-        .bytes_at(body - length, length)
-        .map_err(|error| error.to_string())?;
-    let footer = root_as_footer(&bytes).map_err(|error| format!("its footer is damaged: {error}"))?;
+    let bytes = member.bytes_at(body - length, length).map_err(one_line)?;
+    let footer =
+        root_as_footer(&bytes).map_err(|error| format!("its footer is damaged: {}", one_line(error)))?;
     let batches: Vec<FooterBlock> = footer.recordBatches().into_iter().flatten().copied().collect();
     let dictionaries: Vec<FooterBlock> = footer.dictionaries().into_iter().flatten().copied().collect();
     if dictionaries.len() > MAX_DICTIONARIES {
@@ -164,15 +169,14 @@ fn with_message(
     let range = extent(block).ok_or("its footer points outside the file")?;
     let body = block.bodyLength().unsigned_abs();
     let header = range.end - range.start - body;
-    let bytes = member
-        .bytes_at(range.start, header)
-        .map_err(|error| error.to_string())?;
+    let bytes = member.bytes_at(range.start, header).map_err(one_line)?;
     let message = match bytes.split_first_chunk::<4>() {
         Some((&CONTINUATION, rest)) => rest.get(4..).unwrap_or_default(),
         Some((_, rest)) => rest,
         None => &[],
     };
-    let message = root_as_message(message).map_err(|error| format!("a message is damaged: {error}"))?;
+    let message =
+        root_as_message(message).map_err(|error| format!("a message is damaged: {}", one_line(error)))?;
     if message.bodyLength() < 0 || message.bodyLength().unsigned_abs() > body {
         return Err("a message is longer than its block".to_owned());
     }

@@ -37,6 +37,8 @@ pub struct RecordingWriter {
     spools: Vec<Spool>,
     by_shape: HashMap<(usize, Vec<u32>), usize>,
     batches: Vec<SpooledBatch>,
+    /// Symbols that the batches so far can refer to.
+    texts: Vec<Arc<str>>,
 }
 
 /// Rows of one kind with the same list lengths.
@@ -87,6 +89,7 @@ impl RecordingWriter {
             spools: Vec::new(),
             by_shape: HashMap::new(),
             batches: Vec::new(),
+            texts: Vec::new(),
         })
     }
 
@@ -100,13 +103,8 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// When the file cannot be written; then nothing stands under the final name that was not there before.
-    pub fn finish(
-        mut self,
-        run: serde_json::Value,
-        totals: &Totals,
-        symbols: &SymbolTable,
-    ) -> Result<u64, RecordingError> {
-        let texts = symbols.texts();
+    pub fn finish(mut self, run: serde_json::Value, totals: &Totals) -> Result<u64, RecordingError> {
+        let texts = std::mem::take(&mut self.texts);
         let stream = self.describe(run, totals, &texts)?;
         let assembled = self.folder.path().join("assembled");
         let size = self
@@ -270,7 +268,10 @@ impl fmt::Debug for RecordingWriter {
 }
 
 impl EventSink for RecordingWriter {
-    fn accept(&mut self, delivery: &Delivery, _: &SymbolTable) -> Result<(), SinkError> {
+    fn accept(&mut self, delivery: &Delivery, symbols: &SymbolTable) -> Result<(), SinkError> {
+        if symbols.len() > self.texts.len() {
+            self.texts = symbols.texts();
+        }
         self.write(delivery)
             .map_err(|error| SinkError::Failed(error.to_string()))
     }

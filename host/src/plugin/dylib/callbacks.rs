@@ -146,10 +146,10 @@ unsafe extern "C" fn metric(context: *mut c_void, metric: *const abi::MetricV1) 
 /// `metric` must be null or point to a metric whose pointers and lengths are valid.
 unsafe fn take_metric(callbacks: &mut Callbacks<'_>, metric: *const abi::MetricV1) {
     let report = &mut callbacks.report;
-    // SAFETY: the caller's promise; a metric starts with its size.
     let size = if metric.is_null() {
         0
     } else {
+        // SAFETY: the caller's promise; a metric starts with its size.
         unsafe { (&raw const (*metric).size).read() }
     };
     if (size as usize) < size_of::<abi::MetricV1>() {

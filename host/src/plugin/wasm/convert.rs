@@ -33,6 +33,10 @@ impl Scratch {
     }
 
     /// Takes the memory back.
+    #[expect(
+        clippy::unnecessary_filter_map,
+        reason = "the vector's type changes, and with it the elements' lifetime"
+    )]
     pub(super) fn recycle(&mut self, mut columns: Vec<types::Column<'_>>) {
         columns.clear();
         // An empty vector's elements may change their lifetime; collecting in place keeps the memory.

@@ -11,7 +11,7 @@ use super::{RATIO, ROWS, TIMES};
 /// What to do wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Nothing.
     #[default]
     None,

@@ -85,14 +85,13 @@ fn record(path: &Path, work: impl FnOnce(&mut Recorder)) -> Finished<Vec<Deliver
         clock: crate::clock::Clock::fake(),
         mode: CollectMode::default(),
     };
-    let symbols = Arc::clone(&setup.symbols);
     let writer = RecordingWriter::create(path, &setup.kinds).unwrap();
     let (mut recorder, collection) = Collection::start(setup, Some(writer), Vec::new()).unwrap();
     work(&mut recorder);
     let mut finished = collection.finish(recorder).unwrap();
     let writer = finished.recording.take().unwrap().unwrap();
     writer
-        .finish(serde_json::json!({"engine": "mock"}), &finished.totals, &symbols)
+        .finish(serde_json::json!({"engine": "mock"}), &finished.totals)
         .unwrap();
     finished
 }

@@ -63,7 +63,7 @@ fn write(path: &Path, batches: &[(u32, u32, u32, u64, u64)]) -> Vec<Delivery> {
         writer.accept(&delivery, &symbols).unwrap();
         written.push(delivery);
     }
-    writer.finish(serde_json::Value::Null, &totals, &symbols).unwrap();
+    writer.finish(serde_json::Value::Null, &totals).unwrap();
     written
 }
 

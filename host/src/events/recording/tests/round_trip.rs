@@ -71,7 +71,7 @@ fn all_types_of_a_vendor_kind_with_losses_and_weights_survive() {
     }
     let account = &mut totals.kinds[kind];
     (account.recorded, account.delivered, account.lost) = (20, 8, 12);
-    writer.finish(serde_json::Value::Null, &totals, &symbols).unwrap();
+    writer.finish(serde_json::Value::Null, &totals).unwrap();
 
     let recording = Recording::open(&path).unwrap();
     let mut deliveries = Vec::new();
@@ -133,7 +133,7 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
         "{error}"
     );
     let error = writer
-        .finish(serde_json::Value::Null, &Totals::new(&kinds), &symbols)
+        .finish(serde_json::Value::Null, &Totals::new(&kinds))
         .unwrap_err();
     assert!(matches!(error, RecordingError::Io { .. }), "{error}");
     assert!(!path.exists());
@@ -154,7 +154,7 @@ fn a_symbol_that_nobody_interned_is_an_error() {
     };
     writer.accept(&delivery, &symbols).unwrap();
     let error = writer
-        .finish(serde_json::Value::Null, &Totals::new(&kinds), &symbols)
+        .finish(serde_json::Value::Null, &Totals::new(&kinds))
         .unwrap_err();
     assert!(matches!(error, RecordingError::Encode { .. }), "{error}");
 }
