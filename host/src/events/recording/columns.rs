@@ -191,7 +191,7 @@ pub(super) fn to_block(
         let wrong = |what: &str| format!("column {}: {what}", column.name);
         let (width, values) = match array.as_fixed_size_list_opt() {
             Some(lists) if lists.null_count() == 0 => {
-                let from = lists.value_offset_at(0) as usize;
+                let from = lists.value_offset_at(0);
                 let width = lists.value_length().unsigned_abs();
                 (width, lists.values().slice(from, lists.len() * width as usize))
             }
