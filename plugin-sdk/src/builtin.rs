@@ -4,6 +4,9 @@ use crate::erased::Instance;
 use crate::fault::Fault;
 use crate::subscription::{Resolved, Subscription};
 
+/// Starts a collector from configuration and run facts as JSON, and the resolved columns.
+pub type Open = fn(&str, &str, &Resolved) -> Result<Box<dyn Instance>, Fault>;
+
 /// A collector that registered itself in this program.
 #[derive(Debug)]
 pub struct Builtin {
@@ -14,7 +17,7 @@ pub struct Builtin {
     /// Asks for the subscription; arguments are configuration and run facts as JSON.
     pub subscribe: fn(&str, &str) -> Result<Subscription, Fault>,
     /// Starts the collector; arguments are configuration and run facts as JSON.
-    pub open: fn(&str, &str, &Resolved) -> Result<Box<dyn Instance>, Fault>,
+    pub open: Open,
 }
 
 inventory::collect!(Builtin);

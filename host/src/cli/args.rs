@@ -7,12 +7,13 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::plan::{Collect, Instrument, LoadFormat, OutputFormat, PluginConfig, PromptSource};
+use crate::model::LoadFormat;
+use crate::plan::{Collect, Instrument, OutputFormat, PluginConfig, PromptSource};
 use crate::stats::Percent;
 
 /// Flags of `run`.
 #[derive(Debug, Default, Args, Serialize)]
-pub struct RunArgs {
+pub(super) struct RunArgs {
     /// Plan file (TOML) that flags are laid over
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
@@ -38,7 +39,7 @@ pub struct RunArgs {
 /// What runs.
 #[derive(Debug, Default, Args, Serialize)]
 #[command(next_help_heading = "What runs")]
-pub struct WorkloadArgs {
+pub(super) struct WorkloadArgs {
     /// Preset, GGUF file, or directory with config.json and safetensors [default: tiny-moe, the demo]
     #[arg(long, value_name = "NAME|PATH")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +104,7 @@ pub struct WorkloadArgs {
 /// What is measured.
 #[derive(Debug, Default, Args, Serialize)]
 #[command(next_help_heading = "What is measured")]
-pub struct MeasurementArgs {
+pub(super) struct MeasurementArgs {
     /// Level of instrumentation; collectors raise it for what they subscribe to [default: steps]
     #[arg(long)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +129,7 @@ pub struct MeasurementArgs {
 /// Which plugins run.
 #[derive(Debug, Default, Args, Serialize)]
 #[command(next_help_heading = "Plugins")]
-pub struct PluginArgs {
+pub(super) struct PluginArgs {
     /// Run a plugin: an id or a path; may be given several times
     #[arg(long, value_name = "ID|PATH")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -158,7 +159,7 @@ pub struct PluginArgs {
 /// What is printed and written.
 #[derive(Debug, Default, Args, Serialize)]
 #[command(next_help_heading = "Result")]
-pub struct OutputArgs {
+pub(super) struct OutputArgs {
     /// Shape of the result on stdout [default: table]
     #[arg(long)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,7 +183,7 @@ pub struct OutputArgs {
 
 /// One `--plugin-config`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ConfigEntry {
+pub(super) struct ConfigEntry {
     id: String,
     key: String,
     value: Value,
@@ -204,7 +205,7 @@ fn config_entry(text: &str) -> Result<ConfigEntry, String> {
 
 impl PluginArgs {
     /// Configuration by plugin id; of two values for a key the later one counts.
-    pub fn config(&self) -> PluginConfig {
+    pub(super) fn config(&self) -> PluginConfig {
         let mut config = PluginConfig::new();
         for entry in &self.plugin_config {
             let keys: &mut Map<_, _> = config.entry(entry.id.clone()).or_default();
@@ -219,7 +220,7 @@ impl RunArgs {
     ///
     /// # Errors
     /// When a value has no TOML form (`null`, integers above 2^63).
-    pub fn overlay(&self) -> Result<toml::Table, toml::ser::Error> {
+    pub(super) fn overlay(&self) -> Result<toml::Table, toml::ser::Error> {
         let mut table = toml::Table::try_from(self)?;
         if !self.plugins.plugin_config.is_empty() {
             table.insert(

@@ -27,7 +27,7 @@ impl From<Exit> for ExitCode {
 
 /// Why a command ends without a result: one line for the user and the exit code that goes with it.
 #[derive(Debug)]
-pub struct Failure {
+pub(super) struct Failure {
     /// The exit code.
     pub exit: Exit,
     /// What was wrong, where, and what to do.
@@ -36,7 +36,7 @@ pub struct Failure {
 
 impl Failure {
     /// Usage, configuration or input cannot be used.
-    pub fn unusable(error: impl std::fmt::Display) -> Self {
+    pub(super) fn unusable(error: impl std::fmt::Display) -> Self {
         Self {
             exit: Exit::Unusable,
             message: error.to_string(),
@@ -44,7 +44,7 @@ impl Failure {
     }
 
     /// The run failed.
-    pub fn failed(error: impl std::fmt::Display) -> Self {
+    pub(super) fn failed(error: impl std::fmt::Display) -> Self {
         Self {
             exit: Exit::Failed,
             message: error.to_string(),

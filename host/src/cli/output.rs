@@ -8,7 +8,7 @@ use super::exit::Failure;
 ///
 /// # Errors
 /// When stdout cannot be written, such as on a full disk.
-pub fn result(text: &str) -> Result<(), Failure> {
+pub(super) fn result(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::failed(format!(
@@ -19,6 +19,6 @@ pub fn result(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a line for the person at the terminal. That it cannot be written changes nothing.
-pub fn note(text: &str) {
+pub(super) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

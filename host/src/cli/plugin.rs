@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table, TableStyle};
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -132,7 +132,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
 fn table() -> Table {
     let mut table = Table::new();
     table
-        .load_preset(presets::NOTHING)
+        .load_style(TableStyle::new())
         .set_content_arrangement(ContentArrangement::Disabled);
     table
 }

@@ -8,7 +8,7 @@ use super::output::note;
 use crate::run::Progress;
 
 /// Shows progress the way stderr allows.
-pub enum Shown {
+pub(super) enum Shown {
     /// A bar with the time that is left.
     Bar(ProgressBar),
     /// Lines, a few per run.
@@ -20,7 +20,7 @@ pub enum Shown {
 
 impl Shown {
     /// Looks at stderr.
-    pub fn detect() -> Self {
+    pub(super) fn detect() -> Self {
         if std::io::stderr().is_terminal() {
             Self::Bar(ProgressBar::new(0))
         } else {

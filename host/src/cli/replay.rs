@@ -7,7 +7,7 @@ use clap::Args;
 use super::args::{OutputArgs, PluginArgs};
 use super::exit::{Exit, Failure};
 use super::progress::Shown;
-use super::run::{ended, save, save_target, show};
+use super::run::{check_target, ended, save, show};
 use crate::plan::PluginPlan;
 use crate::run::{self, ReplayPlan};
 use crate::stats::Percent;
@@ -43,10 +43,10 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
         },
         metric_percentiles: percentiles,
     };
-    let target = save_target(args.output.save_result.as_deref())?;
+    check_target(args.output.save_result.as_deref())?;
     let mut shown = Shown::detect();
     let finished = run::replay(&plan, &mut shown).map_err(|error| ended(&mut shown, &error))?;
-    save(&finished, target)?;
+    save(&finished, args.output.save_result.as_deref())?;
     show(
         &finished,
         args.output.output_format.unwrap_or_default(),

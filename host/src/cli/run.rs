@@ -7,14 +7,13 @@ use super::exit::{Exit, Failure};
 use super::output;
 use super::progress::Shown;
 use crate::plan::{self, OutputFormat, RunPlan};
-use crate::report::json::SaveTarget;
-use crate::report::{csv, json, jsonl, table};
+use crate::report::{self, TableStyle};
 use crate::run::{self, Finished, Progress, RunError, Stop};
 
 /// Runs the plan that flags and file give.
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let plan = plan(args)?;
-    let target = save_target(plan.save_result.as_deref())?;
+    check_target(plan.save_result.as_deref())?;
     let stop = Stop::default();
     let handler = stop.clone();
     // Without a handler Ctrl-C ends the program at once and there is no partial result: worth a word, not the run.
@@ -25,7 +24,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     let mut shown = Shown::detect();
     let finished = run::offline(&plan, &mut shown, &stop).map_err(|error| ended(&mut shown, &error))?;
-    save(&finished, target)?;
+    save(&finished, plan.save_result.as_deref())?;
     show(&finished, plan.output_format, plan.detail)
 }
 
@@ -50,25 +49,33 @@ pub(super) fn ended(shown: &mut Shown, error: &RunError) -> Failure {
     }
 }
 
-/// Opens the file that the record is to be saved to, before the run's time is spent.
-pub(super) fn save_target(path: Option<&Path>) -> Result<Option<SaveTarget>, Failure> {
-    path.map(SaveTarget::open).transpose().map_err(Failure::unusable)
+/// Refuses a file that the record could not be saved to, before the run's time is spent.
+pub(super) fn check_target(path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    report::check_writable(path)
+        .map_err(|error| Failure::unusable(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Saves the record, where that was asked for.
-pub(super) fn save(finished: &Finished, target: Option<SaveTarget>) -> Result<(), Failure> {
-    target.map_or(Ok(()), |target| {
-        target.save(&finished.record).map(drop).map_err(Failure::failed)
-    })
+pub(super) fn save(finished: &Finished, path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    report::save(&finished.record, path)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Prints a result and gives the exit code that it deserves.
 pub(super) fn show(finished: &Finished, format: OutputFormat, detail: bool) -> Result<Exit, Failure> {
     let text = match format {
-        OutputFormat::Table => table::render(&finished.record, &table::Style::detect(detail)),
-        OutputFormat::Json => json::render(&finished.record),
-        OutputFormat::Jsonl => jsonl::render(&finished.record),
-        OutputFormat::Csv => csv::render(&finished.record),
+        OutputFormat::Table => report::table(
+            &finished.record,
+            &TableStyle {
+                detail,
+                ..TableStyle::of_stdout()
+            },
+        ),
+        OutputFormat::Json => report::json(&finished.record),
+        OutputFormat::Jsonl => report::jsonl(&finished.record),
+        OutputFormat::Csv => report::csv(&finished.record),
     };
     output::result(&text)?;
     Ok(match finished {

@@ -166,6 +166,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
+    use crate::engine::testing::quiet;
     use crate::model::preset;
 
     #[test]
@@ -180,7 +181,7 @@ mod tests {
         };
         let model = preset("tiny-llama").expect("preset");
         let mut engine = MockEngine::new(model, script, move |d| total.set(total.get() + d));
-        let mut rec = Recorder::disabled();
+        let mut rec = quiet();
         for _ in 0..2 {
             engine.begin(2, 6).expect("begin");
             let prompts = [vec![1, 2, 3], vec![1]];

@@ -6,6 +6,8 @@ pub mod fp8;
 mod info;
 mod marks;
 pub mod mock;
+#[cfg(test)]
+mod testing;
 
 pub use error::EngineError;
 pub use info::{EngineInfo, Quantization};

@@ -19,9 +19,22 @@ use super::weights::Weights;
 const MAX_CONFIG: u64 = 16 << 20;
 
 /// Where the weights come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum LoadFormat {
     /// The files; presets, which have none, get weights from the seed.
+    #[default]
     Auto,
     /// The seed, whether there are files or not.
     Dummy,

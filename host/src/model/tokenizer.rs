@@ -229,3 +229,85 @@ fn one_line(text: &str) -> String {
         .take(200)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::gguf::read_header;
+    use crate::model::gguf::testing::Writer;
+
+    /// Bytes of digits, letters and the space (`Ġ`), two merges and a control token.
+    fn writer(pre: &str) -> Writer {
+        let mut w = Writer::new("llama");
+        w.text("tokenizer.ggml.model", "gpt2");
+        w.text("tokenizer.ggml.pre", pre);
+        w.texts(
+            "tokenizer.ggml.tokens",
+            &["<|end|>", "a", "b", "1", "2", "Ġ", "ab", "Ġab", "12"],
+        );
+        w.texts("tokenizer.ggml.merges", &["a b", "Ġ ab", "1 2"]);
+        w.ints("tokenizer.ggml.token_type", &[3, 1, 1, 1, 1, 1, 1, 1, 1]);
+        w
+    }
+
+    fn built(w: &Writer) -> Result<Tokenizer, TokenizerError> {
+        let bytes = w.finish();
+        Tokenizer::from_gguf(&read_header(&bytes[..], bytes.len() as u64).expect("valid file"))
+    }
+
+    #[test]
+    fn digits_split_as_the_pre_tokenizer_says_and_special_texts_stay_whole() {
+        let smollm = built(&writer("smollm")).expect("supported");
+        // Each digit is a word of its own, so "12" is never merged; GPT-2 keeps digits together.
+        assert_eq!(smollm.encode("ab ab12<|end|>").expect("encodes"), [6, 7, 3, 4, 0]);
+        let gpt2 = built(&writer("gpt-2")).expect("supported");
+        assert_eq!(gpt2.encode("ab ab12<|end|>").expect("encodes"), [6, 7, 8, 0]);
+        assert_eq!(
+            gpt2.decode(&[6, 7, 8, 0]).expect("decodes"),
+            "ab ab12",
+            "control tokens have no text"
+        );
+        assert_eq!(gpt2.vocabulary(), 9);
+    }
+
+    #[test]
+    fn the_first_token_is_added_where_the_file_or_the_family_says_so() {
+        let first = |pre: &str, flag: Option<bool>| {
+            let mut w = writer(pre);
+            w.u32("tokenizer.ggml.bos_token_id", 0);
+            flag.into_iter()
+                .for_each(|f| w.bool("tokenizer.ggml.add_bos_token", f));
+            built(&w).expect("supported").encode("a").expect("encodes")
+        };
+        assert_eq!(first("llama-bpe", None), [0, 1]);
+        assert_eq!(first("llama-bpe", Some(false)), [1]);
+        assert_eq!(first("qwen2", None), [1]);
+        assert_eq!(first("default", Some(true)), [0, 1]);
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_named() {
+        let text = |w: &Writer| built(w).expect_err("must fail").to_string();
+        assert!(text(&writer("tekken")).contains("pre-tokenizer `tekken`; supported: default"));
+        let mut spm = Writer::new("llama");
+        spm.text("tokenizer.ggml.model", "llama");
+        assert!(text(&spm).contains("tokenizer model `llama`; supported: gpt2"));
+        let mut bare = Writer::new("llama");
+        bare.text("tokenizer.ggml.model", "gpt2");
+        assert!(text(&bare).contains("`tokenizer.ggml.tokens` is missing"));
+        let mut odd = Writer::new("llama");
+        odd.text("tokenizer.ggml.model", "gpt2");
+        odd.texts("tokenizer.ggml.tokens", &["a"]);
+        odd.texts("tokenizer.ggml.merges", &["ab"]);
+        assert!(text(&odd).contains("merge `ab` is not a pair"));
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let path = dir.path().join("tokenizer.json");
+        std::fs::write(&path, "{").expect("write");
+        assert!(
+            Tokenizer::from_json(&path)
+                .expect_err("must fail")
+                .to_string()
+                .contains("tokenizer.json")
+        );
+    }
+}

@@ -10,22 +10,12 @@ use lm_bench_plugin::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::LoadFormat;
 use crate::stats::Percent;
 
 mod overlay;
 
 pub use overlay::{PlanError, resolve};
-
-/// How weights are obtained.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LoadFormat {
-    /// From files where the model is a path, dummy weights where it is a preset.
-    #[default]
-    Auto,
-    /// Random weights of the model's shape; a path then only needs a config.json.
-    Dummy,
-}
 
 /// Where prompts come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]

@@ -19,7 +19,7 @@ use super::session::{HostSide, Session};
 ///
 /// # Errors
 /// When one of them carries a manifest that is not valid, which is a fault of its crate.
-pub fn all(limits: &Limits) -> Result<Vec<(Manifest, &'static Builtin)>, ManifestError> {
+pub(crate) fn all(limits: &Limits) -> Result<Vec<(Manifest, &'static Builtin)>, ManifestError> {
     let mut found = Vec::new();
     for builtin in registered() {
         found.push((identity::read(builtin.manifest, limits)?, builtin));
@@ -29,7 +29,7 @@ pub fn all(limits: &Limits) -> Result<Vec<(Manifest, &'static Builtin)>, Manifes
 }
 
 /// A collector of this program.
-pub struct BuiltinSession {
+pub(crate) struct BuiltinSession {
     builtin: &'static Builtin,
     instance: Option<Box<dyn Instance>>,
     host: HostSide,
@@ -38,8 +38,13 @@ pub struct BuiltinSession {
 
 impl BuiltinSession {
     /// Prepares a collector.
-    pub fn new(builtin: &'static Builtin, limits: &Limits, host: HostSide) -> Self {
-        Self { builtin, instance: None, host, limits: limits.clone() }
+    pub(crate) fn new(builtin: &'static Builtin, limits: &Limits, host: HostSide) -> Self {
+        Self {
+            builtin,
+            instance: None,
+            host,
+            limits: limits.clone(),
+        }
     }
 
     /// Runs one call; a panic becomes a failure.
@@ -77,10 +82,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 impl Session for BuiltinSession {
-    fn describe(&mut self) -> Result<String, Failure> {
-        self.guarded(|| Ok((self.builtin.config_schema)()))
-    }
-
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         self.guarded(|| (self.builtin.subscribe)(config, run))
     }

@@ -1,7 +1,7 @@
 //! All collectors of a run, as one sink of the event stream.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::RunInfo;
 
@@ -63,7 +63,11 @@ impl Collectors {
         let run = serde_json::to_string(run).map_err(|error| PluginError::Runtime(error.to_string()))?;
         let mut members = Vec::new();
         for found in found {
-            let config = requests.config.get(&found.manifest.id).cloned().unwrap_or_default();
+            let config = requests
+                .config
+                .get(&found.manifest.id)
+                .cloned()
+                .unwrap_or_default();
             let member = loader.load(found, config.into())?;
             members.push(start(member, &run, kinds, policy)?);
         }
@@ -73,17 +77,24 @@ impl Collectors {
 
     /// What has to be recorded for them.
     pub fn demands(&self) -> Demands {
-        Demands { kinds: self.members.iter().flat_map(Member::kinds).collect() }
+        Demands {
+            kinds: self.members.iter().flat_map(Member::kinds).collect(),
+        }
     }
 
     /// Ids of the collectors, in the order in which they are called.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.members.iter().map(|member| member.found().manifest.id.as_str())
+        self.members
+            .iter()
+            .map(|member| member.found().manifest.id.as_str())
     }
 
-    /// Files that a collector of the run stands before, each with what was taken.
-    pub fn shadows(&self) -> impl Iterator<Item = (&Found, &PathBuf)> {
-        self.members.iter().flat_map(|member| member.found().shadows.iter().map(|path| (member.found(), path)))
+    /// Ids of collectors with the files of the same id that were passed over for them.
+    pub fn shadows(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.members.iter().map(Member::found).flat_map(|found| {
+            let id = found.manifest.id.as_str();
+            found.shadows.iter().map(move |path| (id, path.as_path()))
+        })
     }
 
     /// Whether compiled components are kept; `None` without WASM plugins.
@@ -134,8 +145,15 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
         }
     }
     let running = || all.iter().map(|found| found.manifest.id.clone());
-    match requests.config.keys().find(|id| running().all(|other| other != **id)) {
-        Some(id) => Err(PluginError::StrayConfig { id: id.clone(), running: running().collect() }),
+    match requests
+        .config
+        .keys()
+        .find(|id| running().all(|other| other != **id))
+    {
+        Some(id) => Err(PluginError::StrayConfig {
+            id: id.clone(),
+            running: running().collect(),
+        }),
         None => Ok(all),
     }
 }
@@ -152,9 +170,15 @@ impl<'a> Loader<'a> {
     /// handlers.
     fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
         let any = found.iter().any(|found| matches!(found.code, Code::Wasm(..)));
-        let engine = any.then(|| WasmEngine::new(&policy.limits, cache_folder())).transpose();
+        let engine = any
+            .then(|| WasmEngine::new(&policy.limits, cache_folder()))
+            .transpose();
         let engine = engine.map_err(PluginError::Runtime)?;
-        Ok(Self { policy, clock: Clock::start(), engine })
+        Ok(Self {
+            policy,
+            clock: Clock::start(),
+            engine,
+        })
     }
 
     fn load(&self, found: Found, config: serde_json::Value) -> Result<Member, PluginError> {
@@ -164,28 +188,43 @@ impl<'a> Loader<'a> {
             (Code::Builtin(builtin), _) => Box::new(BuiltinSession::new(builtin, limits, host)),
             (Code::Dylib(file, facts), _) => {
                 let loaded = DylibSession::load(&file.bytes, facts, limits, host);
-                Box::new(loaded.map_err(|error| PluginError::Library { path: file.path.clone(), error })?)
+                Box::new(loaded.map_err(|error| PluginError::Library {
+                    path: file.path.clone(),
+                    error,
+                })?)
             }
             (Code::Wasm(file, _), Some(engine)) => {
                 let loaded = WasmSession::load(engine, &file.bytes, limits, host);
-                Box::new(loaded.map_err(|error| PluginError::Component { path: file.path.clone(), error })?)
+                Box::new(loaded.map_err(|error| PluginError::Component {
+                    path: file.path.clone(),
+                    error,
+                })?)
             }
             (Code::Wasm(..), None) => {
-                return Err(PluginError::Runtime("no engine for WebAssembly was prepared".to_owned()));
+                return Err(PluginError::Runtime(
+                    "no engine for WebAssembly was prepared".to_owned(),
+                ));
             }
         };
         if config.to_string().len() > limits.config_bytes {
             let message = format!("its configuration has more than {} bytes", limits.config_bytes);
             return Err(config_error(&found, message));
         }
-        let setup = Setup { found, session, config, limits: limits.clone() };
+        let setup = Setup {
+            found,
+            session,
+            config,
+            limits: limits.clone(),
+        };
         Ok(Member::new(setup, self.clock.clone()))
     }
 }
 
 fn cache_folder() -> Result<PathBuf, String> {
     let folder = user_folder("XDG_CACHE_HOME", ".cache", |name| std::env::var_os(name));
-    folder.map(|folder| folder.join("wasm")).ok_or_else(|| "there is no home folder to keep it in".to_owned())
+    folder
+        .map(|folder| folder.join("wasm"))
+        .ok_or_else(|| "there is no home folder to keep it in".to_owned())
 }
 
 fn config_error(found: &Found, message: String) -> PluginError {
@@ -196,15 +235,22 @@ fn config_error(found: &Found, message: String) -> PluginError {
 /// Takes a collector from loaded to open.
 fn start(mut member: Member, run: &str, kinds: &KindTable, policy: &Policy) -> Result<Member, PluginError> {
     let refused = |member: &Member, failure: Failure| config_error(member.found(), failure.to_string());
-    let subscription = member.subscribe(run).map_err(|failure| refused(&member, failure))?;
+    let subscription = member
+        .subscribe(run)
+        .map_err(|failure| refused(&member, failure))?;
     let Some(subscription) = subscription else {
         return Ok(member);
     };
     match resolve(&subscription, kinds, &policy.limits) {
-        Ok(plan) => member.open(run, plan).map_err(|failure| refused(&member, failure))?,
+        Ok(plan) => member
+            .open(run, plan)
+            .map_err(|failure| refused(&member, failure))?,
         Err(error @ Unresolved::Invalid(_)) => member.refuse(error.to_string()),
         Err(error) => {
-            let (id, version) = (member.found().manifest.id.clone(), member.found().manifest.version.clone());
+            let (id, version) = (
+                member.found().manifest.id.clone(),
+                member.found().manifest.version.clone(),
+            );
             return Err(PluginError::Unresolved { id, version, error });
         }
     }

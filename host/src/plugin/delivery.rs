@@ -6,7 +6,7 @@ use super::resolve::Wanted;
 
 /// Delivers one kind to one collector.
 #[derive(Debug)]
-pub struct Feed {
+pub(crate) struct Feed {
     wanted: Wanted,
     max_rows: u32,
     seq: u64,
@@ -20,12 +20,19 @@ pub struct Feed {
 
 impl Feed {
     /// A feed that has delivered nothing.
-    pub fn new(wanted: Wanted, max_rows: u32) -> Self {
-        Self { wanted, max_rows, seq: 0, arrived: 0, lost: 0, gathered: Vec::new() }
+    pub(crate) fn new(wanted: Wanted, max_rows: u32) -> Self {
+        Self {
+            wanted,
+            max_rows,
+            seq: 0,
+            arrived: 0,
+            lost: 0,
+            gathered: Vec::new(),
+        }
     }
 
     /// Index of the kind in the run's table.
-    pub fn kind(&self) -> usize {
+    pub(crate) fn kind(&self) -> usize {
         self.wanted.kind
     }
 
@@ -33,7 +40,7 @@ impl Feed {
     ///
     /// # Errors
     /// What `deliver` returned.
-    pub fn deliver<E>(
+    pub(crate) fn deliver<E>(
         &mut self,
         block: &Block,
         lost_before: u64,
@@ -41,15 +48,25 @@ impl Feed {
     ) -> Result<(), E> {
         self.lost += lost_before;
         if self.wanted.every == 1 {
-            let columns = self.wanted.columns.iter().map(|&at| block.column(at)).collect::<Vec<_>>();
+            let columns = self
+                .wanted
+                .columns
+                .iter()
+                .map(|&at| block.column(at))
+                .collect::<Vec<_>>();
             return self.split(&columns, block.rows(), block.weight, &mut deliver);
         }
         let mut gathered = std::mem::take(&mut self.gathered);
         let rows = self.gather(block, &mut gathered);
-        let columns = self.wanted.columns.iter().zip(&gathered).map(|(&at, buffer)| ColumnData {
-            width: block.column(at).width,
-            data: buffer.slice(0, buffer.len()),
-        });
+        let columns = self
+            .wanted
+            .columns
+            .iter()
+            .zip(&gathered)
+            .map(|(&at, buffer)| ColumnData {
+                width: block.column(at).width,
+                data: buffer.slice(0, buffer.len()),
+            });
         let columns = columns.collect::<Vec<_>>();
         let weight = block.weight * f64::from(self.wanted.every);
         let delivered = self.split(&columns, rows, weight, &mut deliver);
@@ -105,7 +122,11 @@ impl Feed {
             pick(block.column(at), (first, every), buffer);
         }
         // At most the rows of the block, so the number fits.
-        if first < rows { (rows - first).div_ceil(every) as u32 } else { 0 }
+        if first < rows {
+            (rows - first).div_ceil(every) as u32
+        } else {
+            0
+        }
     }
 }
 
@@ -126,7 +147,10 @@ fn range(data: Data<'_>, from: usize, to: usize, width: usize) -> Data<'_> {
 fn pick(column: ColumnData<'_>, (first, every): (u64, u64), out: &mut ColumnBuf) {
     fn copy<T: Copy>(values: &[T], width: usize, (first, every): (u64, u64), out: &mut Vec<T>) {
         let step = usize::try_from(every).unwrap_or(usize::MAX);
-        let rows = values.chunks_exact(width.max(1)).skip(first as usize).step_by(step);
+        let rows = values
+            .chunks_exact(width.max(1))
+            .skip(first as usize)
+            .step_by(step);
         rows.for_each(|row| out.extend_from_slice(row));
     }
     let width = column.width as usize;
@@ -155,7 +179,10 @@ mod tests {
     fn tokens(from: u32, rows: u32) -> Block {
         let mut block = Block::new(Arc::new(KINDS[token::INDEX].clone()), rows);
         for index in from..from + rows {
-            block.push(&token::Row { index, ..token::Row::default() });
+            block.push(&token::Row {
+                index,
+                ..token::Row::default()
+            });
         }
         block
     }
@@ -171,15 +198,37 @@ mod tests {
 
     fn feed(every: u32, max_rows: u32) -> Feed {
         // Column 2 of the token kind is `index`.
-        Feed::new(Wanted { kind: token::INDEX, id: 0, columns: vec![2], every }, max_rows)
+        Feed::new(
+            Wanted {
+                kind: token::INDEX,
+                id: 0,
+                columns: vec![2],
+                every,
+            },
+            max_rows,
+        )
     }
 
     fn deliver(feed: &mut Feed, block: &Block, lost: u64) -> Vec<Seen> {
         let mut seen = Vec::new();
         let delivered = feed.deliver(block, lost, |batch| {
-            let Data::U32(values) = batch.columns[0].data else { panic!("index is u32") };
-            let Batch { seq, rows, weight, lost_before, .. } = *batch;
-            seen.push(Seen { seq, rows, weight, lost_before, values: values.to_vec() });
+            let Data::U32(values) = batch.columns[0].data else {
+                panic!("index is u32")
+            };
+            let Batch {
+                seq,
+                rows,
+                weight,
+                lost_before,
+                ..
+            } = *batch;
+            seen.push(Seen {
+                seq,
+                rows,
+                weight,
+                lost_before,
+                values: values.to_vec(),
+            });
             Ok::<(), Infallible>(())
         });
         delivered.expect("cannot fail");
@@ -197,7 +246,10 @@ mod tests {
             lost_before,
             values: values.to_vec(),
         };
-        assert_eq!(seen, [batch(0, 7, &[0, 1]), batch(1, 0, &[2, 3]), batch(2, 0, &[4])]);
+        assert_eq!(
+            seen,
+            [batch(0, 7, &[0, 1]), batch(1, 0, &[2, 3]), batch(2, 0, &[4])]
+        );
         assert_eq!(deliver(&mut feed, &tokens(5, 1), 0), [batch(3, 0, &[5])]);
     }
 
@@ -208,10 +260,16 @@ mod tests {
         block.weight = 8.0;
         // Rows 0, 4 of the first block; row 8 of the second (6..8) is not in it; the third (8..10) has row 8.
         let seen = deliver(&mut feed, &block, 0);
-        assert_eq!((seen[0].values.as_slice(), seen[0].weight), ([0, 4].as_slice(), 32.0));
+        assert_eq!(
+            (seen[0].values.as_slice(), seen[0].weight),
+            ([0, 4].as_slice(), 32.0)
+        );
         assert_eq!(deliver(&mut feed, &tokens(6, 2), 3), []);
         let seen = deliver(&mut feed, &tokens(8, 2), 2);
-        assert_eq!((seen[0].values.as_slice(), seen[0].seq, seen[0].lost_before), ([8].as_slice(), 1, 5));
+        assert_eq!(
+            (seen[0].values.as_slice(), seen[0].seq, seen[0].lost_before),
+            ([8].as_slice(), 1, 5)
+        );
     }
 
     #[test]
@@ -219,15 +277,27 @@ mod tests {
         let mut block = Block::new(Arc::new(KINDS[moe_assign::INDEX].clone()), 4);
         for token in 0..4_u32 {
             let expert = [token * 10, token * 10 + 1];
-            block.push(&moe_assign::Row { token, expert: &expert, gate: &[0.5, 0.5], ..Default::default() });
+            block.push(&moe_assign::Row {
+                token,
+                expert: &expert,
+                gate: &[0.5, 0.5],
+                ..Default::default()
+            });
         }
         // Column 4 of the moe_assign kind is `expert`.
-        let wanted = Wanted { kind: moe_assign::INDEX, id: 0, columns: vec![4], every: 2 };
+        let wanted = Wanted {
+            kind: moe_assign::INDEX,
+            id: 0,
+            columns: vec![4],
+            every: 2,
+        };
         let mut feed = Feed::new(wanted, 100);
         let mut seen = Vec::new();
         let delivered = feed.deliver(&block, 0, |batch| {
             assert_eq!(batch.columns[0].width, 2);
-            let Data::U32(values) = batch.columns[0].data else { panic!("expert is u32") };
+            let Data::U32(values) = batch.columns[0].data else {
+                panic!("expert is u32")
+            };
             seen.extend_from_slice(values);
             Ok::<(), Infallible>(())
         });

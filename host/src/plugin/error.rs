@@ -123,12 +123,19 @@ pub enum PluginError {
 }
 
 fn list(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 impl PluginError {
     /// A fault of a collector that is linked into this program.
     pub(super) fn builtin(error: ManifestError) -> Self {
-        Self::Manifest { place: format!("built-in collector of lm-bench {HOST_VERSION}"), error }
+        Self::Manifest {
+            place: format!("built-in collector of lm-bench {HOST_VERSION}"),
+            error,
+        }
     }
 }

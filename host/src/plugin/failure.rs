@@ -6,7 +6,7 @@ use lm_bench_plugin::{Fault, FaultCode};
 
 /// Why a call of a plugin did not succeed. Each ends the plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The plugin said so itself.
     #[error("{0}")]
     Fault(Fault),
@@ -48,12 +48,12 @@ pub enum Failure {
 
 impl Failure {
     /// Whether the user's configuration is to blame, which ends the run before it starts.
-    pub fn is_configuration(&self) -> bool {
+    pub(crate) fn is_configuration(&self) -> bool {
         matches!(self, Self::Fault(fault) if fault.code == FaultCode::Config)
     }
 
     /// A fault as a plugin reported it, its text cut to `max` bytes. A fault that stands for a panic becomes one.
-    pub fn reported(code: FaultCode, message: &str, max: usize) -> Self {
+    pub(crate) fn reported(code: FaultCode, message: &str, max: usize) -> Self {
         let message = one_line(message, max);
         match code {
             FaultCode::Panic => Self::Panic(message),
@@ -62,13 +62,13 @@ impl Failure {
     }
 
     /// A broken contract.
-    pub fn contract(message: impl Into<String>) -> Self {
+    pub(crate) fn contract(message: impl Into<String>) -> Self {
         Self::Contract(message.into())
     }
 }
 
 /// Text of a plugin as one line of at most `max` bytes: control characters become spaces.
-pub fn one_line(text: &str, max: usize) -> String {
+pub(crate) fn one_line(text: &str, max: usize) -> String {
     let mut line = String::new();
     for character in text.trim().chars() {
         if line.len() + character.len_utf8() > max {

@@ -12,15 +12,15 @@ use super::session::Door;
 
 /// A plugin file as it was when it was read.
 #[derive(Debug)]
-pub struct PluginFile {
+pub(crate) struct PluginFile {
     /// Where it was read.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Its digest, in lower-case hexadecimal digits.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// The door that its content belongs to.
-    pub door: Door,
+    pub(crate) door: Door,
 }
 
 /// Why a file cannot be a plugin.
@@ -74,8 +74,11 @@ pub enum FileError {
 ///
 /// # Errors
 /// When it is not a readable regular file of a known form and size.
-pub fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError> {
-    let unreadable = |error| FileError::Unreadable { path: path.to_owned(), error };
+pub(crate) fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError> {
+    let unreadable = |error| FileError::Unreadable {
+        path: path.to_owned(),
+        error,
+    };
     // NONBLOCK: opening a pipe that nobody writes to would wait for ever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = open(path, flags, Mode::empty()).map_err(|error| match error {
@@ -89,7 +92,10 @@ pub fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError> {
     let largest = limits.component_bytes.max(limits.library_bytes);
     // One byte more than allowed tells a file that grows after the check.
     let mut bytes = Vec::new();
-    File::from(file).take(largest + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    File::from(file)
+        .take(largest + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     let door = sniff(&bytes, path)?;
     let limit = match door {
         Door::Wasm => limits.component_bytes,
@@ -97,10 +103,19 @@ pub fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError> {
     };
     let size = bytes.len() as u64;
     if size > limit {
-        return Err(FileError::TooLarge { path: path.to_owned(), size, limit });
+        return Err(FileError::TooLarge {
+            path: path.to_owned(),
+            size,
+            limit,
+        });
     }
     let sha256 = hex(&Sha256::digest(&bytes));
-    Ok(PluginFile { path: path.to_owned(), bytes, sha256, door })
+    Ok(PluginFile {
+        path: path.to_owned(),
+        bytes,
+        sha256,
+        door,
+    })
 }
 
 /// Tells the door from the first bytes.
@@ -128,12 +143,14 @@ fn sniff(bytes: &[u8], path: &Path) -> Result<Door, FileError> {
 }
 
 /// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[cfg(test)]
@@ -150,35 +167,71 @@ mod tests {
     #[test]
     fn forms_are_told_by_their_first_bytes() {
         let limits = Limits::default();
-        assert_eq!(read_bytes(b"\0asm\x0d\0\x01\0", &limits).expect("a component").door, Door::Wasm);
-        assert_eq!(read_bytes(b"\x7fELF\x02\x01\x01\0", &limits).expect("a library").door, Door::Dylib);
+        assert_eq!(
+            read_bytes(b"\0asm\x0d\0\x01\0", &limits)
+                .expect("a component")
+                .door,
+            Door::Wasm
+        );
+        assert_eq!(
+            read_bytes(b"\x7fELF\x02\x01\x01\0", &limits)
+                .expect("a library")
+                .door,
+            Door::Dylib
+        );
         let core = read_bytes(b"\0asm\x01\0\0\0", &limits);
         assert!(matches!(core, Err(FileError::CoreModule(_))), "{core:?}");
         assert!(matches!(read_bytes(b"", &limits), Err(FileError::Empty(_))));
-        assert!(matches!(read_bytes(b"hello", &limits), Err(FileError::Unknown(_))));
+        assert!(matches!(
+            read_bytes(b"hello", &limits),
+            Err(FileError::Unknown(_))
+        ));
         let precompiled = read_bytes(b"\x7fELF\x02\x01\x01\xc8", &limits);
-        assert!(matches!(precompiled, Err(FileError::Precompiled(_))), "{precompiled:?}");
+        assert!(
+            matches!(precompiled, Err(FileError::Precompiled(_))),
+            "{precompiled:?}"
+        );
     }
 
     #[test]
     fn the_digest_is_sha256() {
         // printf '\177ELF' | sha256sum
         let file = read_bytes(b"\x7fELF", &Limits::default()).expect("a library");
-        assert_eq!(file.sha256, "3bdbb4fe8397cd2b842430b39ccff01a8663c751945ef5e9a09e267fb8b1d359");
+        assert_eq!(
+            file.sha256,
+            "3bdbb4fe8397cd2b842430b39ccff01a8663c751945ef5e9a09e267fb8b1d359"
+        );
     }
 
     #[test]
     fn a_file_over_the_limit_is_refused() {
-        let limits = Limits { component_bytes: 8, library_bytes: 8, ..Limits::default() };
+        let limits = Limits {
+            component_bytes: 8,
+            library_bytes: 8,
+            ..Limits::default()
+        };
         let error = read_bytes(b"\0asm\x0d\0\x01\0\0", &limits).expect_err("nine bytes");
-        assert!(matches!(error, FileError::TooLarge { size: 9, limit: 8, .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                FileError::TooLarge {
+                    size: 9,
+                    limit: 8,
+                    ..
+                }
+            ),
+            "{error}"
+        );
     }
 
     #[test]
     fn links_folders_and_pipes_are_refused_without_waiting() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let limits = Limits::default();
-        assert!(matches!(read(folder.path(), &limits), Err(FileError::NotAFile(_))));
+        assert!(matches!(
+            read(folder.path(), &limits),
+            Err(FileError::NotAFile(_))
+        ));
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/etc/hostname", &link).expect("a link");
         assert!(matches!(read(&link, &limits), Err(FileError::Link(_))));

@@ -7,7 +7,7 @@ use super::limits::Limits;
 
 /// The metrics of one checkpoint, within size limits and otherwise unchecked.
 #[derive(Debug)]
-pub struct Report {
+pub(crate) struct Report {
     metrics: Vec<Metric>,
     bytes: usize,
     most_metrics: usize,
@@ -17,7 +17,7 @@ pub struct Report {
 
 impl Report {
     /// An empty report.
-    pub fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             metrics: Vec::new(),
             bytes: 0,
@@ -28,7 +28,7 @@ impl Report {
     }
 
     /// Makes room for one metric of about `bytes` bytes; `false` when it must not be copied.
-    pub fn admit(&mut self, bytes: usize) -> bool {
+    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
         if self.excess.is_none() && self.metrics.len() >= self.most_metrics {
             self.excess = Some(format!("reported more than {} metrics", self.most_metrics));
         }
@@ -42,12 +42,12 @@ impl Report {
     }
 
     /// Refuses the whole report.
-    pub fn refuse(&mut self, reason: &str) {
+    pub(crate) fn refuse(&mut self, reason: &str) {
         self.excess.get_or_insert_with(|| reason.to_owned());
     }
 
     /// Adds a metric that was admitted.
-    pub fn push(&mut self, metric: Metric) {
+    pub(crate) fn push(&mut self, metric: Metric) {
         self.metrics.push(metric);
     }
 
@@ -55,7 +55,7 @@ impl Report {
     ///
     /// # Errors
     /// When the report exceeded a limit or was refused.
-    pub fn into_metrics(self) -> Result<Vec<Metric>, Failure> {
+    pub(crate) fn into_metrics(self) -> Result<Vec<Metric>, Failure> {
         match self.excess {
             Some(reason) => Err(Failure::Contract(reason)),
             None => Ok(self.metrics),
@@ -73,7 +73,11 @@ impl MetricSink for Report {
 
 /// About the memory that a metric takes.
 fn size(metric: &Metric) -> usize {
-    let labels: usize = metric.labels.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let labels: usize = metric
+        .labels
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
     let value = match &metric.value {
         Value::Counter(_) | Value::Gauge(_) => 0,
         Value::Distribution(values) => size_of_val(values.as_slice()),
@@ -97,7 +101,10 @@ mod tests {
 
     #[test]
     fn a_report_within_its_limits_is_kept() {
-        let mut report = Report::new(&Limits { metrics: 2, ..Limits::default() });
+        let mut report = Report::new(&Limits {
+            metrics: 2,
+            ..Limits::default()
+        });
         report.metric(metric("a"));
         report.metric(metric("b"));
         assert_eq!(report.into_metrics().expect("kept"), [metric("a"), metric("b")]);
@@ -105,13 +112,19 @@ mod tests {
 
     #[test]
     fn too_many_metrics_or_bytes_refuse_the_report() {
-        let mut many = Report::new(&Limits { metrics: 1, ..Limits::default() });
+        let mut many = Report::new(&Limits {
+            metrics: 1,
+            ..Limits::default()
+        });
         many.metric(metric("a"));
         many.metric(metric("b"));
         let error = many.into_metrics().expect_err("two metrics");
         assert_eq!(error.to_string(), "reported more than 1 metrics");
 
-        let mut large = Report::new(&Limits { report_bytes: 1_000, ..Limits::default() });
+        let mut large = Report::new(&Limits {
+            report_bytes: 1_000,
+            ..Limits::default()
+        });
         large.metric(metric(&"x".repeat(2_000)));
         let error = large.into_metrics().expect_err("too large");
         assert_eq!(error.to_string(), "reported more than 1000 bytes of metrics");

@@ -7,7 +7,7 @@ use lm_bench_plugin::manifest::{self, Manifest};
 use super::limits::Limits;
 
 /// Interfaces that this version offers to plugins.
-pub const INTERFACES: &[&str] = &[manifest::COLLECTOR_INTERFACE];
+pub(crate) const INTERFACES: &[&str] = &[manifest::COLLECTOR_INTERFACE];
 /// A manifest is a page of text; more is no manifest.
 const MANIFEST_BYTES: usize = 1 << 20;
 
@@ -26,7 +26,8 @@ pub enum ManifestError {
     /// It was written for a later version.
     #[error(
         "its manifest has layout {found}, this lm-bench ({}) reads layout {}: update lm-bench, or use a build of the plugin for it",
-        crate::VERSION, manifest::SCHEMA
+        crate::plugin::HOST_VERSION,
+        manifest::SCHEMA
     )]
     Schema {
         /// The layout's version.
@@ -35,7 +36,7 @@ pub enum ManifestError {
     /// It needs what this version does not have.
     #[error(
         "{id} {version} needs interface {needs}, this lm-bench ({}) offers {}: update lm-bench, or use an older version of the plugin",
-        crate::VERSION, INTERFACES.join(", ")
+        crate::plugin::HOST_VERSION, INTERFACES.join(", ")
     )]
     Interface {
         /// The plugin.
@@ -62,7 +63,7 @@ pub enum ManifestError {
 ///
 /// # Errors
 /// When it is no manifest of a known layout, or a value is not allowed.
-pub fn read(json: &[u8], limits: &Limits) -> Result<Manifest, ManifestError> {
+pub(crate) fn read(json: &[u8], limits: &Limits) -> Result<Manifest, ManifestError> {
     #[derive(serde::Deserialize)]
     struct Layout {
         schema: u64,
@@ -86,12 +87,23 @@ pub fn read(json: &[u8], limits: &Limits) -> Result<Manifest, ManifestError> {
 ///
 /// # Errors
 /// Naming the first interface that is missing.
-pub fn check_interfaces(manifest: &Manifest) -> Result<(), ManifestError> {
-    let Manifest { id, version, requires, .. } = manifest;
+pub(crate) fn check_interfaces(manifest: &Manifest) -> Result<(), ManifestError> {
+    let Manifest {
+        id,
+        version,
+        requires,
+        ..
+    } = manifest;
     if requires.is_empty() {
-        return Err(ManifestError::NoInterface { id: id.clone(), version: version.clone() });
+        return Err(ManifestError::NoInterface {
+            id: id.clone(),
+            version: version.clone(),
+        });
     }
-    match requires.iter().find(|needs| !INTERFACES.contains(&needs.as_str())) {
+    match requires
+        .iter()
+        .find(|needs| !INTERFACES.contains(&needs.as_str()))
+    {
         None => Ok(()),
         Some(needs) => Err(ManifestError::Interface {
             id: id.clone(),
@@ -102,7 +114,7 @@ pub fn check_interfaces(manifest: &Manifest) -> Result<(), ManifestError> {
 }
 
 /// Whether a text is a plugin id: `[a-z][a-z0-9-]{1,62}`.
-pub fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     let mut bytes = text.bytes();
     (2..=63).contains(&text.len())
         && bytes.next().is_some_and(|first| first.is_ascii_lowercase())
@@ -110,24 +122,44 @@ pub fn is_id(text: &str) -> bool {
 }
 
 /// Whether a text is a metric's name: `[a-z0-9_.]`, at least one byte and at most `max`.
-pub fn is_metric_name(text: &str, max: usize) -> bool {
+pub(crate) fn is_metric_name(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
-        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.'))
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.'))
 }
 
 fn check(manifest: &Manifest, limits: &Limits) -> Result<(), String> {
-    let Manifest { id, version, about, license, sdk, requires, metrics, .. } = manifest;
+    let Manifest {
+        id,
+        version,
+        about,
+        license,
+        sdk,
+        requires,
+        metrics,
+        ..
+    } = manifest;
     if !is_id(id) {
-        return Err(format!("{id:?} is no id (2 to 63 of a-z, 0-9 and -, a letter first)"));
+        return Err(format!(
+            "{id:?} is no id (2 to 63 of a-z, 0-9 and -, a letter first)"
+        ));
     }
     let texts = [version, about, license, sdk].into_iter().chain(requires);
     for text in texts {
         if text.len() > limits.text_bytes || text.chars().any(char::is_control) {
-            return Err(format!("a text is longer than {} bytes or not one line", limits.text_bytes));
+            return Err(format!(
+                "a text is longer than {} bytes or not one line",
+                limits.text_bytes
+            ));
         }
     }
     if metrics.len() > limits.metrics {
-        return Err(format!("{} metrics are declared, {} are allowed", metrics.len(), limits.metrics));
+        return Err(format!(
+            "{} metrics are declared, {} are allowed",
+            metrics.len(),
+            limits.metrics
+        ));
     }
     let mut names = BTreeSet::new();
     for metric in metrics {
@@ -183,7 +215,7 @@ mod tests {
             format!(
                 "probe 1.0.0 needs interface lmb.collector/2, this lm-bench ({}) offers lmb.collector/1: \
                  update lm-bench, or use an older version of the plugin",
-                crate::VERSION
+                crate::plugin::HOST_VERSION
             )
         );
     }

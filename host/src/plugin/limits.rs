@@ -61,7 +61,7 @@ impl Default for Limits {
             call_ms: 5_000,
             max_rows: lm_bench_plugin::DEFAULT_MAX_ROWS,
             wants: 64,
-            metrics: 4_096,
+            metrics: lm_bench_plugin::MAX_METRICS,
             name_bytes: 128,
             labels: 16,
             label_bytes: 128,

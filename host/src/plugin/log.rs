@@ -19,7 +19,7 @@ pub struct LogLine {
 
 /// The log of one plugin. Lines beyond the limits are counted and not kept.
 #[derive(Debug)]
-pub struct LogBook {
+pub(super) struct LogBook {
     clock: Clock,
     lines_per_second: u32,
     line_bytes: usize,
@@ -32,7 +32,7 @@ pub struct LogBook {
 
 impl LogBook {
     /// An empty log.
-    pub fn new(limits: &Limits, clock: Clock) -> Self {
+    pub(super) fn new(limits: &Limits, clock: Clock) -> Self {
         Self {
             clock,
             lines_per_second: limits.log_lines_per_second,
@@ -46,7 +46,7 @@ impl LogBook {
     }
 
     /// Takes a line.
-    pub fn write(&mut self, level: LogLevel, text: &str) {
+    pub(super) fn write(&mut self, level: LogLevel, text: &str) {
         let second = self.clock.now_ns() / Duration::from_secs(1).as_nanos() as u64;
         if second != self.second {
             (self.second, self.lines_in_second) = (second, 0);
@@ -62,12 +62,12 @@ impl LogBook {
     }
 
     /// The lines so far.
-    pub fn lines(&self) -> &[LogLine] {
+    pub(super) fn lines(&self) -> &[LogLine] {
         &self.lines
     }
 
     /// Number of lines that were not kept.
-    pub fn refused(&self) -> u64 {
+    pub(super) fn refused(&self) -> u64 {
         self.refused
     }
 }
@@ -79,7 +79,11 @@ mod tests {
     #[test]
     fn lines_are_limited_per_second_and_bytes_per_run() {
         let clock = Clock::fake();
-        let limits = Limits { log_lines_per_second: 2, log_bytes: 10, ..Limits::default() };
+        let limits = Limits {
+            log_lines_per_second: 2,
+            log_bytes: 10,
+            ..Limits::default()
+        };
         let mut book = LogBook::new(&limits, clock.clone());
         for _ in 0..3 {
             book.write(LogLevel::Info, "abc");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lm_bench_plugin::{Batch, Metric, Resolved, Subscription};
 
+use super::check;
 use super::delivery::Feed;
 use super::failure::Failure;
 use super::gather::Report;
@@ -13,7 +14,6 @@ use super::outcome::CollectorOutcome;
 use super::registry::Found;
 use super::resolve::Plan;
 use super::session::{Door, Session};
-use super::check;
 use crate::clock::Clock;
 use crate::events::{Delivery, SymbolTable};
 
@@ -21,7 +21,7 @@ use crate::events::{Delivery, SymbolTable};
 const MOST_BATCHES_PER_CHECKPOINT: u64 = 256;
 
 /// A loaded collector with its account.
-pub struct Member {
+pub(crate) struct Member {
     found: Found,
     config: serde_json::Value,
     limits: Limits,
@@ -70,20 +70,20 @@ impl Checkpoints {
 }
 
 /// How a collector was set up.
-pub struct Setup {
+pub(crate) struct Setup {
     /// What it is.
-    pub found: Found,
+    pub(crate) found: Found,
     /// Its code.
-    pub session: Box<dyn Session>,
+    pub(crate) session: Box<dyn Session>,
     /// Its configuration.
-    pub config: serde_json::Value,
+    pub(crate) config: serde_json::Value,
     /// Its limits.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 impl Member {
     /// A collector that has not been called.
-    pub fn new(setup: Setup, clock: Clock) -> Self {
+    pub(crate) fn new(setup: Setup, clock: Clock) -> Self {
         let last_ns = clock.now_ns();
         Self {
             found: setup.found,
@@ -94,18 +94,22 @@ impl Member {
             feeds: Vec::new(),
             absent_kinds: Vec::new(),
             account: Account::default(),
-            checkpoints: Checkpoints { batches: 0, next: 1, last_ns },
+            checkpoints: Checkpoints {
+                batches: 0,
+                next: 1,
+                last_ns,
+            },
             good: None,
         }
     }
 
     /// What it is.
-    pub fn found(&self) -> &Found {
+    pub(crate) fn found(&self) -> &Found {
         &self.found
     }
 
     /// Indices of the kinds that it takes.
-    pub fn kinds(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = usize> {
         self.feeds.iter().map(Feed::kind)
     }
 
@@ -113,7 +117,7 @@ impl Member {
     ///
     /// # Errors
     /// What it says about its configuration.
-    pub fn subscribe(&mut self, run: &str) -> Result<Option<Subscription>, Failure> {
+    pub(crate) fn subscribe(&mut self, run: &str) -> Result<Option<Subscription>, Failure> {
         let config = self.config.to_string();
         let limit = self.limits.call_time();
         self.settle(|member| member.timed(limit, |session| session.subscribe(&config, run)))
@@ -123,23 +127,27 @@ impl Member {
     ///
     /// # Errors
     /// What it says about its configuration.
-    pub fn open(&mut self, run: &str, plan: Plan) -> Result<(), Failure> {
+    pub(crate) fn open(&mut self, run: &str, plan: Plan) -> Result<(), Failure> {
         let config = self.config.to_string();
         let limit = self.limits.call_time();
         let resolved: Resolved = plan.resolved;
         self.settle(|member| member.timed(limit, |session| session.open(&config, run, &resolved)))?;
         self.absent_kinds = plan.absent;
-        self.feeds = plan.wanted.into_iter().map(|wanted| Feed::new(wanted, plan.max_rows)).collect();
+        self.feeds = plan
+            .wanted
+            .into_iter()
+            .map(|wanted| Feed::new(wanted, plan.max_rows))
+            .collect();
         Ok(())
     }
 
     /// Ends it before it has started, because what it asked for breaks the contract.
-    pub fn refuse(&mut self, reason: String) {
+    pub(crate) fn refuse(&mut self, reason: String) {
         self.quarantine(&Failure::Contract(reason));
     }
 
     /// Hands on a delivery if it takes the kind.
-    pub fn accept(&mut self, delivery: &Delivery, symbols: &SymbolTable) {
+    pub(crate) fn accept(&mut self, delivery: &Delivery, symbols: &SymbolTable) {
         let Some(at) = self.feeds.iter().position(|feed| feed.kind() == delivery.kind) else {
             return;
         };
@@ -150,8 +158,7 @@ impl Member {
         session.host().learn(symbols);
         // Taken out for the time of the calls, which need the rest of the collector.
         let mut feed = self.feeds.swap_remove(at);
-        let delivered =
-            feed.deliver(&delivery.block, delivery.lost_before, |batch| self.deliver(batch));
+        let delivered = feed.deliver(&delivery.block, delivery.lost_before, |batch| self.deliver(batch));
         self.feeds.push(feed);
         if let Err(failure) = delivered {
             self.quarantine(&failure);
@@ -167,7 +174,7 @@ impl Member {
     }
 
     /// Takes a checkpoint if batches came and the last one is long ago.
-    pub fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         let age = Duration::from_nanos(self.clock.now_ns() - self.checkpoints.last_ns);
         if self.checkpoints.batches > 0 && age >= Duration::from_millis(self.limits.checkpoint_ms) {
             self.checkpoint();
@@ -191,7 +198,7 @@ impl Member {
     }
 
     /// Takes the final metrics.
-    pub fn finish(mut self) -> CollectorOutcome {
+    pub(crate) fn finish(mut self) -> CollectorOutcome {
         if self.session.is_some() {
             let report = self.timed(self.limits.call_time(), |session| session.finish());
             match report.and_then(|report| self.checked(report)) {

@@ -28,15 +28,18 @@ mod session;
 mod wasm;
 
 pub use collectors::{Collectors, Demands, Requests};
+pub use dylib::{ElfError, LibraryError};
 pub use error::PluginError;
-pub use failure::Failure;
+pub use file::FileError;
+pub use identity::ManifestError;
 pub use limits::{Limits, Policy};
 pub use log::LogLine;
 pub use outcome::CollectorOutcome;
-pub use registry::{Code, Found, Inspection, Listed, Registry};
+pub use registry::{Inspection, Listed, Registry};
+pub use resolve::Unresolved;
 pub use search::PATH_VARIABLE;
 pub use session::Door;
-pub use wasm::CacheState;
+pub use wasm::{CacheState, ComponentError};
 
 /// Version of this program, as messages about plugins give it.
 pub const HOST_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -17,18 +17,18 @@ use super::{builtin, identity, wasm};
 
 /// A plugin that was found and identified.
 #[derive(Debug)]
-pub struct Found {
+pub(crate) struct Found {
     /// Its manifest.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// Its code.
-    pub code: Code,
+    pub(crate) code: Code,
     /// Files of the same id that are passed over because this one comes first.
-    pub shadows: Vec<PathBuf>,
+    pub(crate) shadows: Vec<PathBuf>,
 }
 
 /// Where a plugin's code is.
 #[derive(Debug)]
-pub enum Code {
+pub(crate) enum Code {
     /// In this program.
     Builtin(&'static Builtin),
     /// In a native library.
@@ -39,7 +39,7 @@ pub enum Code {
 
 impl Found {
     /// How it is connected.
-    pub fn door(&self) -> Door {
+    pub(crate) fn door(&self) -> Door {
         match self.code {
             Code::Builtin(_) => Door::Builtin,
             Code::Dylib(..) => Door::Dylib,
@@ -48,7 +48,7 @@ impl Found {
     }
 
     /// Its file.
-    pub fn file(&self) -> Option<&PluginFile> {
+    pub(crate) fn file(&self) -> Option<&PluginFile> {
         match &self.code {
             Code::Builtin(_) => None,
             Code::Dylib(file, _) | Code::Wasm(file, _) => Some(file),
@@ -56,20 +56,29 @@ impl Found {
     }
 
     /// Where it came from, for messages.
-    pub fn place(&self) -> String {
-        self.file().map_or_else(|| "built in".to_owned(), |file| file.path.display().to_string())
+    pub(crate) fn place(&self) -> String {
+        self.file()
+            .map_or_else(|| "built in".to_owned(), |file| file.path.display().to_string())
     }
 
     /// Checks that this version can run it.
     ///
     /// # Errors
     /// Naming what it needs.
-    pub fn check(&self) -> Result<(), PluginError> {
+    pub(crate) fn check(&self) -> Result<(), PluginError> {
         match &self.code {
-            Code::Wasm(file, imports) => wasm::check(&file.bytes, imports, &self.manifest)
-                .map_err(|error| PluginError::Component { path: file.path.clone(), error }),
-            Code::Builtin(_) | Code::Dylib(..) => identity::check_interfaces(&self.manifest)
-                .map_err(|error| PluginError::Manifest { place: self.place(), error }),
+            Code::Wasm(file, imports) => {
+                wasm::check(&file.bytes, imports, &self.manifest).map_err(|error| PluginError::Component {
+                    path: file.path.clone(),
+                    error,
+                })
+            }
+            Code::Builtin(_) | Code::Dylib(..) => {
+                identity::check_interfaces(&self.manifest).map_err(|error| PluginError::Manifest {
+                    place: self.place(),
+                    error,
+                })
+            }
         }
     }
 }
@@ -97,11 +106,15 @@ impl Registry {
     ) -> Result<Self, PluginError> {
         let builtin = builtin::all(&policy.limits).map_err(PluginError::builtin)?;
         let folders = search::folders(policy, variable);
-        Ok(Self { builtin, folders, limits: policy.limits.clone() })
+        Ok(Self {
+            builtin,
+            folders,
+            limits: policy.limits.clone(),
+        })
     }
 
     /// Ids of the built-in collectors in order.
-    pub fn builtin_ids(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn builtin_ids(&self) -> impl Iterator<Item = &str> {
         self.builtin.iter().map(|(manifest, _)| manifest.id.as_str())
     }
 
@@ -110,7 +123,7 @@ impl Registry {
     ///
     /// # Errors
     /// When there is none, or its file is not a plugin.
-    pub fn find(&self, target: &str) -> Result<Found, PluginError> {
+    pub(crate) fn find(&self, target: &str) -> Result<Found, PluginError> {
         if is_path(target) {
             return self.open(Path::new(target));
         }
@@ -120,16 +133,28 @@ impl Registry {
         let mut files = self.folders.iter().flat_map(|folder| folder.candidates(target));
         if let Some((manifest, builtin)) = self.builtin.iter().find(|(manifest, _)| manifest.id == target) {
             let code = Code::Builtin(builtin);
-            return Ok(Found { manifest: manifest.clone(), code, shadows: files.collect() });
+            return Ok(Found {
+                manifest: manifest.clone(),
+                code,
+                shadows: files.collect(),
+            });
         }
         let Some(path) = files.next() else {
             let searched = self.folders.iter().map(|folder| folder.path.clone()).collect();
             let builtin = self.builtin_ids().map(str::to_owned).collect();
-            return Err(PluginError::Unknown { id: target.to_owned(), builtin, searched });
+            return Err(PluginError::Unknown {
+                id: target.to_owned(),
+                builtin,
+                searched,
+            });
         };
         let mut found = self.open(&path)?;
         if found.manifest.id != target {
-            return Err(PluginError::OtherId { path, id: target.to_owned(), found: found.manifest.id });
+            return Err(PluginError::OtherId {
+                path,
+                id: target.to_owned(),
+                found: found.manifest.id,
+            });
         }
         found.shadows = files.collect();
         Ok(found)
@@ -140,30 +165,44 @@ impl Registry {
         let file = file::read(path, &self.limits)?;
         let (manifest, code) = match file.door {
             Door::Wasm => {
-                let facts = wasm::inspect(&file.bytes, &self.limits)
-                    .map_err(|error| PluginError::Component { path: path.to_owned(), error })?;
+                let facts =
+                    wasm::inspect(&file.bytes, &self.limits).map_err(|error| PluginError::Component {
+                        path: path.to_owned(),
+                        error,
+                    })?;
                 (facts.manifest, Code::Wasm(file, facts.imports))
             }
             Door::Dylib | Door::Builtin => {
-                let facts = dylib::inspect(&file.bytes, &self.limits)
-                    .map_err(|error| PluginError::Elf { path: path.to_owned(), error })?;
+                let facts = dylib::inspect(&file.bytes, &self.limits).map_err(|error| PluginError::Elf {
+                    path: path.to_owned(),
+                    error,
+                })?;
                 (facts.manifest.clone(), Code::Dylib(file, facts))
             }
         };
-        Ok(Found { manifest, code, shadows: Vec::new() })
+        Ok(Found {
+            manifest,
+            code,
+            shadows: Vec::new(),
+        })
     }
 
     /// All plugins within reach: built-in ones, then files in the order of the search.
     pub fn list(&self) -> Vec<Listed> {
         let mut listed: Vec<Listed> = Vec::new();
         for (manifest, builtin) in &self.builtin {
-            let found =
-                Found { manifest: manifest.clone(), code: Code::Builtin(builtin), shadows: Vec::new() };
+            let found = Found {
+                manifest: manifest.clone(),
+                code: Code::Builtin(builtin),
+                shadows: Vec::new(),
+            };
             listed.push(Listed::new(None, Ok(found)));
         }
         for path in self.folders.iter().flat_map(Folder::files) {
             let mut entry = Listed::new(Some(path.clone()), self.open(&path));
-            let first = listed.iter().find(|other| other.id.is_some() && other.id == entry.id);
+            let first = listed
+                .iter()
+                .find(|other| other.id.is_some() && other.id == entry.id);
             entry.shadowed_by = first.map(|first| match &first.path {
                 Some(path) => path.display().to_string(),
                 None => "built in".to_owned(),
@@ -237,7 +276,10 @@ impl Listed {
             problem: None,
         };
         match found {
-            Err(error) => Self { problem: Some(error.to_string()), ..listed },
+            Err(error) => Self {
+                problem: Some(error.to_string()),
+                ..listed
+            },
             Ok(found) => Self {
                 door: Some(found.door()),
                 problem: found.check().err().map(|error| error.to_string()),

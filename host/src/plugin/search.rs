@@ -11,84 +11,101 @@ pub const PATH_VARIABLE: &str = "LM_BENCH_PLUGIN_PATH";
 
 /// A folder of plugins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub(crate) struct Folder {
     /// The folder.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Whether native libraries in it are passed over.
-    pub wasm_only: bool,
+    pub(crate) wasm_only: bool,
 }
 
 /// The folders of a run in the order in which they are searched; the current directory itself is none of them.
 ///
 /// `variable` reads an environment variable.
-pub fn folders(policy: &Policy, variable: impl Fn(&str) -> Option<OsString>) -> Vec<Folder> {
-    let all = |path: PathBuf| Folder { path, wasm_only: false };
+pub(crate) fn folders(policy: &Policy, variable: impl Fn(&str) -> Option<OsString>) -> Vec<Folder> {
+    let all = |path: PathBuf| Folder {
+        path,
+        wasm_only: false,
+    };
     let mut folders: Vec<Folder> = policy.plugin_dirs.iter().cloned().map(all).collect();
     if let Some(paths) = variable(PATH_VARIABLE) {
         // An empty entry would be the current directory.
-        folders.extend(std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).map(all));
+        folders.extend(
+            std::env::split_paths(&paths)
+                .filter(|path| !path.as_os_str().is_empty())
+                .map(all),
+        );
     }
     // A folder that comes with a checked-out project must not bring native code.
-    folders.push(Folder { path: PathBuf::from(".lm-bench/plugins"), wasm_only: true });
-    folders.extend(user_folder("XDG_DATA_HOME", ".local/share", &variable).map(|data| all(data.join("plugins"))));
+    folders.push(Folder {
+        path: PathBuf::from(".lm-bench/plugins"),
+        wasm_only: true,
+    });
+    folders.extend(
+        user_folder("XDG_DATA_HOME", ".local/share", &variable).map(|data| all(data.join("plugins"))),
+    );
     folders.push(all(PathBuf::from("/usr/lib/lm-bench/plugins")));
     folders
 }
 
 /// This program's folder below one of the user's base folders; `None` without a home.
-pub fn user_folder(
+pub(crate) fn user_folder(
     name: &str,
     below_home: &str,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Option<PathBuf> {
     // The base directory specification of freedesktop.org: relative paths are to be ignored.
-    let base = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = variable(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     let base = base.or_else(|| Some(PathBuf::from(variable("HOME")?).join(below_home)))?;
     base.is_absolute().then(|| base.join("lm-bench"))
 }
 
-/// Extension of a plugin file of a door; none for built-in ones.
-pub const fn extension(door: Door) -> Option<&'static str> {
-    match door {
-        Door::Builtin => None,
-        Door::Dylib => Some("so"),
-        Door::Wasm => Some("wasm"),
-    }
+/// File name of a plugin behind a door; built-in ones have no file and are named like components.
+pub(super) fn file_name(id: &str, door: Door) -> String {
+    format!("{}.{}", id.replace('-', "_"), extension(door))
 }
 
-/// File name of a plugin.
-pub fn file_name(id: &str, extension: &str) -> String {
-    format!("{}.{extension}", id.replace('-', "_"))
+fn extension(door: Door) -> &'static str {
+    if door == Door::Dylib { "so" } else { "wasm" }
 }
 
 impl Folder {
     /// Files that may hold a plugin of this id; of two the sandboxed one comes first.
-    pub fn candidates(&self, id: &str) -> Vec<PathBuf> {
-        let files = self.extensions().iter().map(|extension| self.path.join(file_name(id, extension)));
+    pub(crate) fn candidates(&self, id: &str) -> Vec<PathBuf> {
+        let files = self
+            .doors()
+            .iter()
+            .map(|door| self.path.join(file_name(id, *door)));
         files.filter(|path| path.symlink_metadata().is_ok()).collect()
     }
 
     /// All plugin files by name.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(&self.path) else {
             return Vec::new();
         };
-        let mut files: Vec<PathBuf> =
-            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| self.takes(path)).collect();
+        let mut files: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| self.takes(path))
+            .collect();
         files.sort();
         // "a.so" sorts before "a.wasm", which is the one that is taken.
         files.sort_by_key(|path| (path.file_stem().map(ToOwned::to_owned), !is_wasm(path)));
         files
     }
 
-    fn extensions(&self) -> &'static [&'static str] {
-        if self.wasm_only { &["wasm"] } else { &["wasm", "so"] }
+    fn doors(&self) -> &'static [Door] {
+        if self.wasm_only {
+            &[Door::Wasm]
+        } else {
+            &[Door::Wasm, Door::Dylib]
+        }
     }
 
     fn takes(&self, path: &Path) -> bool {
-        path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| {
-            self.extensions().contains(&extension)
-        })
+        let found = path.extension();
+        found.is_some_and(|found| self.doors().iter().any(|door| found == extension(*door)))
     }
 }
 
@@ -101,27 +118,55 @@ mod tests {
     use super::*;
 
     fn paths(policy: &Policy, variables: &[(&str, &str)]) -> Vec<String> {
-        let variable =
-            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value));
-        folders(policy, variable).iter().map(|folder| folder.path.display().to_string()).collect()
+        let variable = |name: &str| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| OsString::from(value))
+        };
+        folders(policy, variable)
+            .iter()
+            .map(|folder| folder.path.display().to_string())
+            .collect()
     }
 
     #[test]
     fn folders_are_searched_in_the_documented_order() {
-        let policy = Policy { plugin_dirs: vec!["given".into()], ..Policy::default() };
-        let found =
-            paths(&policy, &[(PATH_VARIABLE, "/a:/b"), ("XDG_DATA_HOME", "/data"), ("HOME", "/home/me")]);
+        let policy = Policy {
+            plugin_dirs: vec!["given".into()],
+            ..Policy::default()
+        };
+        let found = paths(
+            &policy,
+            &[
+                (PATH_VARIABLE, "/a:/b"),
+                ("XDG_DATA_HOME", "/data"),
+                ("HOME", "/home/me"),
+            ],
+        );
         assert_eq!(
             found,
-            ["given", "/a", "/b", ".lm-bench/plugins", "/data/lm-bench/plugins", "/usr/lib/lm-bench/plugins"]
+            [
+                "given",
+                "/a",
+                "/b",
+                ".lm-bench/plugins",
+                "/data/lm-bench/plugins",
+                "/usr/lib/lm-bench/plugins"
+            ]
         );
-        assert!(paths(&policy, &[("HOME", "/home/me")])
-            .contains(&"/home/me/.local/share/lm-bench/plugins".to_owned()));
+        assert!(
+            paths(&policy, &[("HOME", "/home/me")])
+                .contains(&"/home/me/.local/share/lm-bench/plugins".to_owned())
+        );
     }
 
     #[test]
     fn the_current_directory_is_never_searched() {
-        let found = paths(&Policy::default(), &[(PATH_VARIABLE, "::"), ("XDG_DATA_HOME", "data")]);
+        let found = paths(
+            &Policy::default(),
+            &[(PATH_VARIABLE, "::"), ("XDG_DATA_HOME", "data")],
+        );
         assert_eq!(found, [".lm-bench/plugins", "/usr/lib/lm-bench/plugins"]);
     }
 
@@ -132,10 +177,16 @@ mod tests {
             std::fs::write(folder.path().join(name), b"x").expect("a written file");
         }
         let names = |wasm_only| {
-            let folder = Folder { path: folder.path().to_owned(), wasm_only };
+            let folder = Folder {
+                path: folder.path().to_owned(),
+                wasm_only,
+            };
             let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
             let (ids, files) = (folder.candidates("my-probe"), folder.files());
-            (ids.iter().map(name).collect::<Vec<_>>(), files.iter().map(name).collect::<Vec<_>>())
+            (
+                ids.iter().map(name).collect::<Vec<_>>(),
+                files.iter().map(name).collect::<Vec<_>>(),
+            )
         };
         let both = vec!["my_probe.wasm".to_owned(), "my_probe.so".to_owned()];
         assert_eq!(names(false), (both.clone(), both.clone()));

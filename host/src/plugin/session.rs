@@ -12,12 +12,11 @@ use super::log::LogBook;
 use crate::events::SymbolTable;
 
 /// How a plugin is connected to this program.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Door {
     /// Linked into the program.
+    #[serde(rename = "built-in")]
     Builtin,
     /// A native library.
     Dylib,
@@ -29,7 +28,7 @@ impl Door {
     /// The word used on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Builtin => "builtin",
+            Self::Builtin => "built-in",
             Self::Dylib => "dylib",
             Self::Wasm => "wasm",
         }
@@ -44,27 +43,30 @@ impl std::fmt::Display for Door {
 
 /// What a plugin may ask of the host during a call.
 #[derive(Debug)]
-pub struct HostSide {
+pub(crate) struct HostSide {
     /// The plugin's log.
-    pub log: LogBook,
+    pub(crate) log: LogBook,
     /// Texts of the symbols that were known when the last batch came, by id. Symbols are only ever added.
     symbols: Vec<Arc<str>>,
 }
 
 impl HostSide {
     /// A host that knows no symbol yet.
-    pub fn new(log: LogBook) -> Self {
-        Self { log, symbols: Vec::new() }
+    pub(crate) fn new(log: LogBook) -> Self {
+        Self {
+            log,
+            symbols: Vec::new(),
+        }
     }
 
     /// Learns the symbols that are new since the last batch.
-    pub fn learn(&mut self, table: &SymbolTable) {
+    pub(crate) fn learn(&mut self, table: &SymbolTable) {
         let known = self.symbols.len() as u32;
         self.symbols.extend((known..).map_while(|id| table.text(id)));
     }
 
     /// The text of a symbol.
-    pub fn symbol_text(&self, id: u32) -> Option<&str> {
+    pub(crate) fn symbol_text(&self, id: u32) -> Option<&str> {
         self.symbols.get(id as usize).map(AsRef::as_ref)
     }
 }
@@ -81,15 +83,9 @@ impl Host for HostSide {
 
 /// A loaded plugin, its code ready to be called.
 ///
-/// The caller keeps the order `describe* subscribe open (on_batch | checkpoint)* finish`, and calls nothing after a
+/// The caller keeps the order `subscribe open (on_batch | checkpoint)* finish`, and calls nothing after a
 /// [`Failure`]. What a call returns is copied: nothing of the plugin's memory is referred to.
-pub trait Session: Send {
-    /// JSON schema of the configuration.
-    ///
-    /// # Errors
-    /// When the call fails.
-    fn describe(&mut self) -> Result<String, Failure>;
-
+pub(crate) trait Session: Send {
     /// What the plugin wants; arguments are configuration and run facts as JSON.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::{Progress, RunError, Stop};
 use crate::engine::Engine;
 use crate::events::Recorder;
 use crate::probe::process;
-use crate::report::record::Iteration;
+use crate::report::Iteration;
 use crate::workload::Prompts;
 
 /// Sizes of the loop.
@@ -63,7 +63,8 @@ impl Driver<'_> {
     }
 
     fn iterations(&mut self, numbers: Range<u32>) -> Result<Done, RunError> {
-        let steps = |iterations: u32| u64::from(iterations) * u64::from(self.shape.output_tokens);
+        let output_tokens = u64::from(self.shape.output_tokens);
+        let steps = |iterations: u32| u64::from(iterations) * output_tokens;
         let (first, all) = (numbers.start, steps(numbers.end - numbers.start));
         // The loop itself must not allocate between two time stamps.
         let mut done = Done {
@@ -150,10 +151,12 @@ impl Driver<'_> {
             return;
         }
         let usage = process::memory();
+        let t_ns = self.recorder.now_ns();
+        let (rss, pss) = (usage.rss.unwrap_or(0), usage.pss.unwrap_or(0));
         self.recorder.record(&memory::Row {
-            t_ns: self.recorder.now_ns(),
-            rss: usage.rss.unwrap_or(0),
-            pss: usage.pss.unwrap_or(0),
+            t_ns,
+            rss,
+            pss,
             ..memory::Row::default()
         });
     }

@@ -18,7 +18,7 @@ pub(super) struct Loaded {
 pub(super) fn load(plan: &RunPlan) -> Result<Loaded, RunError> {
     check_device(&plan.device)?;
     let fp8 = fp8_scales(plan)?;
-    let model = model::open(plan.model_name(), plan.load_format.into(), plan.seed)?;
+    let model = model::open(plan.model_name(), plan.load_format, plan.seed)?;
     let tokenizer = tokenizer(plan.prompt_source, &model)?;
     let run = (
         plan.batch_size as usize,

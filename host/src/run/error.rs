@@ -30,19 +30,20 @@ pub enum RunError {
     /// A plugin cannot be used as the plan asks.
     #[error(transparent)]
     Plugin(#[from] PluginError),
-    /// A file that the run should write or read.
-    #[error("{what} {}: {source}", path.display())]
-    File {
-        /// What cannot be done.
-        what: &'static str,
-        /// The file.
-        path: std::path::PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// The events could not be written to the recording.
+    #[error("the recording failed: {0}")]
+    RecordingFailed(String),
+    /// A recording holds facts about its run that this version does not understand.
+    #[error("{}: the facts about the recorded run cannot be read: {error}", path.display())]
+    RecordedFacts {
+        /// The recording.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
     /// The events could not be collected.
     #[error(transparent)]
     Collection(#[from] CollectionError),
@@ -51,6 +52,9 @@ pub enum RunError {
 impl RunError {
     /// Whether the user's input is at fault, rather than the run.
     pub fn is_unusable_input(&self) -> bool {
-        !matches!(self, Self::Engine(_) | Self::Collection(_))
+        !matches!(
+            self,
+            Self::Engine(_) | Self::Collection(_) | Self::RecordingFailed(_)
+        )
     }
 }

@@ -4,7 +4,8 @@ use lm_bench_plugin::{ModelInfo, Peak, RunInfo};
 
 use crate::engine::{EngineInfo, Quantization};
 use crate::plan::RunPlan;
-use crate::report::record::{EngineFacts, ModelFacts};
+use crate::probe::machine::Machine;
+use crate::report::{Build, Cgroup, Cpu, EngineFacts, Environment, ModelFacts};
 
 /// What collectors are told.
 pub(super) fn run_info(plan: &RunPlan, engine: &EngineInfo, peaks: Vec<Peak>) -> RunInfo {
@@ -85,5 +86,40 @@ fn quantization(engine: &EngineInfo) -> String {
         Quantization::Fp8 { weights, activations } => {
             format!("fp8 e4m3, weights per {weights}, activations per {activations}")
         }
+    }
+}
+
+/// What the record says about machine and build.
+pub(super) fn environment(machine: &Machine) -> Environment {
+    Environment {
+        os: machine.os.clone(),
+        kernel: machine.kernel.clone(),
+        arch: machine.arch.to_owned(),
+        cpu: Cpu {
+            model: machine.cpu_model.clone(),
+            physical_cores: machine.physical_cores,
+            logical_cores: machine.logical_cores,
+            usable_cores: machine.usable_cores,
+            governor: machine.governors.first().cloned(),
+            features: machine.cpu_features.clone(),
+        },
+        memory_total_bytes: machine.memory_bytes,
+        memory_available_bytes: machine.memory_available_bytes,
+        cgroup: Cgroup {
+            cpu_cores: machine.cgroup.cpus,
+            memory_bytes: machine.cgroup.memory_bytes,
+        },
+        load_1m: machine.load_average.map(|loads| loads[0]),
+        gpus: Vec::new(),
+        build: Build {
+            profile: if cfg!(debug_assertions) {
+                "debug"
+            } else {
+                "optimised"
+            }
+            .to_owned(),
+            target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+            features: Vec::new(),
+        },
     }
 }

@@ -17,7 +17,7 @@ pub use error::RunError;
 pub use offline::offline;
 pub use replay::{ReplayPlan, replay};
 
-use crate::report::record::RunRecord;
+use crate::report::RunRecord;
 
 /// Shows the user how far a run is.
 pub trait Progress {

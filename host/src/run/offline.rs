@@ -5,11 +5,12 @@ use super::engine::Loaded;
 use super::record::{self, Facts, Parts, seconds};
 use super::{Finished, Progress, RunError, Stop, collecting, engine, facts};
 use crate::clock::Clock;
-use crate::engine::Engine;
+use crate::events::{KindTable, SinkError};
 use crate::plan::RunPlan;
+use crate::plugin::CollectorOutcome;
 use crate::probe::machine;
-use crate::report::record::Note;
-use crate::workload::{Prompts, TextEncoder, TokenSource};
+use crate::report::Note;
+use crate::workload::{Prompts, TokenSource};
 
 /// Runs a plan.
 ///
@@ -21,19 +22,26 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     collecting::check_recording_name(plan)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
-    let mut loaded = engine::load(plan)?;
+    let Loaded {
+        mut engine,
+        tokenizer,
+    } = engine::load(plan)?;
     let loaded_ns = clock.now_ns();
-    let peaks = loaded.engine.measure_peaks();
-    let run_info = facts::run_info(plan, loaded.engine.info(), peaks);
-    let kinds = crate::events::KindTable::builtin();
-    let collectors = collecting::collectors(&plan.plugins(), &run_info, &kinds)?;
+    let run_info = facts::run_info(plan, engine.info(), engine.measure_peaks());
+    let facts = Facts {
+        started_unix_ms: clock.start_unix_ms(),
+        environment,
+        engine: facts::engine_facts(engine.info()),
+        model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
+    };
+    let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
     let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
 
-    let Loaded { engine, tokenizer } = &mut loaded;
-    let vocab = engine.info().model.vocab as u32;
     let source = match &tokenizer {
-        Some(tokenizer) => TokenSource::Text(tokenizer as &dyn TextEncoder),
-        None => TokenSource::Random { vocab },
+        Some(tokenizer) => TokenSource::Text(tokenizer),
+        None => TokenSource::Random {
+            vocab: run_info.model.vocab,
+        },
     };
     let mut driver = Driver {
         engine: engine.as_mut(),
@@ -44,40 +52,26 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         progress,
     };
     let parts = drive(&mut driver)?;
-    let Driver {
-        recorder, progress, ..
-    } = driver;
+    let recorder = driver.recorder;
     progress.stage("collecting");
-    let before_collecting = clock.now_ns();
+    let collecting_ns = clock.now_ns();
     let collected = collection.finish(recorder)?;
-    let outcomes = collected.collectors.finish();
-    let sample = tokenizer
-        .as_ref()
-        .and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
 
-    let facts = Facts {
-        started_unix_ms: clock.start_unix_ms(),
-        environment,
-        engine: facts::engine_facts(engine.info()),
-        model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
-    };
     let mut record = record::of_iterations(plan, facts, &parts);
-    record.output_sample = sample;
+    record.output_sample = tokenizer.and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
     record.timings.load_s = Some(seconds(loaded_ns));
-    record.timings.collect_s = Some(seconds(clock.now_ns() - before_collecting));
+    let outcomes = collected.collectors.finish();
+    record.timings.collect_s = Some(seconds(clock.now_ns() - collecting_ns));
     record.duration_s = seconds(clock.now_ns());
     record::add_collected(&mut record, &collected.totals, plan.sample_every);
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
-    record.judge(objections(
-        &parts.done,
-        collected.collectors_fault.map(|fault| fault.to_string()),
-    ));
+    record.judge(objections(&parts.done, collected.collectors_fault));
     if let Some(recording) = collected.recording {
-        record::finish_recording(recording, &record, (&run_info, &collected.totals))?;
+        record::finish_recording(recording, (&record, &run_info), &collected.totals)?;
     }
     progress.done();
     Ok(Finished {
-        quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),
+        quarantined: outcomes.iter().any(CollectorOutcome::quarantined),
         interrupted: parts.done.interrupted,
         record,
     })
@@ -103,7 +97,7 @@ fn drive(driver: &mut Driver<'_>) -> Result<Parts, RunError> {
 }
 
 /// Reasons against the result that only the driver knows.
-fn objections(done: &Done, collectors_fault: Option<String>) -> Vec<Note> {
+fn objections(done: &Done, collectors_fault: Option<SinkError>) -> Vec<Note> {
     let mut found = Vec::new();
     if done.nonfinite_steps > 0 {
         let text = format!("{} steps had logits that are not finite", done.nonfinite_steps);

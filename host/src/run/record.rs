@@ -10,7 +10,7 @@ use super::driver::Done;
 use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
-use crate::report::record::{
+use crate::report::{
     Counts, EngineFacts, Environment, EventTotals, Headline, Iteration, ModelFacts, PluginRecord, RunRecord,
     SCHEMA_VERSION, Timings, TokenSource, Tool, Verdict, Warmup, config_sha256, cpu_share, metric_records,
     ns_per_row,
@@ -45,7 +45,10 @@ pub(super) fn of_iterations(plan: &RunPlan, facts: Facts, parts: &Parts) -> RunR
     RunRecord {
         schema_version: SCHEMA_VERSION.to_owned(),
         tool: tool(),
-        verdict: Verdict { valid: false, reasons: Vec::new() },
+        verdict: Verdict {
+            valid: false,
+            reasons: Vec::new(),
+        },
         warnings: Vec::new(),
         started_unix_ms: facts.started_unix_ms,
         duration_s: 0.0,
@@ -172,8 +175,8 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
 /// Completes a recording with the facts of its run.
 pub(super) fn finish_recording(
     recording: Result<RecordingWriter, SinkError>,
-    record: &RunRecord,
-    (run_info, totals): (&RunInfo, &Totals),
+    (record, run_info): (&RunRecord, &RunInfo),
+    totals: &Totals,
 ) -> Result<(), RunError> {
     let writer = recording.map_err(|error| RunError::RecordingFailed(error.to_string()))?;
     let bare = RunRecord {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::record::{self, RecordedRun};
 use super::{Finished, Progress, RunError, collecting};
 use crate::clock::Clock;
-use crate::events::Recording;
+use crate::events::recording::Recording;
 use crate::plan::PluginPlan;
 use crate::stats::Percent;
 
@@ -44,7 +44,10 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     let reasons = std::mem::take(&mut record.verdict.reasons);
     record.judge(reasons);
     let mut codes = BTreeSet::new();
-    record.verdict.reasons.retain(|reason| codes.insert(reason.code.clone()));
+    record
+        .verdict
+        .reasons
+        .retain(|reason| codes.insert(reason.code.clone()));
     progress.done();
     Ok(Finished {
         quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),

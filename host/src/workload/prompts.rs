@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::text::SENTENCES;
+use crate::model::Tokenizer;
 
 /// Turns text into token ids; implemented by tokenizers.
 pub trait TextEncoder {
@@ -13,6 +14,12 @@ pub trait TextEncoder {
     /// # Errors
     /// The tokenizer's own message.
     fn encode(&self, text: &str) -> Result<Vec<u32>, String>;
+}
+
+impl TextEncoder for Tokenizer {
+    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        Tokenizer::encode(self, text).map_err(|error| error.to_string())
+    }
 }
 
 /// What prompts are made of.

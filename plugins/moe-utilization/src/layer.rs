@@ -3,6 +3,8 @@
 use lm_bench_plugin::Fault;
 use lm_bench_plugin::math::{Moments, exp, log, log1p, sqrt};
 
+use crate::counts::{Counts, Loads};
+
 /// One row of `moe_route`.
 pub(crate) struct Routed<'a> {
     pub(crate) weight: f64,
@@ -21,10 +23,7 @@ pub(crate) struct LayerLoad {
     pub(crate) rows: u64,
     pub(crate) weight: f64,
     pub(crate) tokens: f64,
-    /// Assignments to each expert.
-    pub(crate) load: Vec<f64>,
-    /// Router probability of each expert; `None` where a row came without.
-    prob: Option<Vec<f64>>,
+    counts: Counts,
     /// `None` where a row came without.
     pub(crate) dropped: Option<f64>,
     /// Sum of `tokens * top_k`.
@@ -56,8 +55,7 @@ impl LayerLoad {
             rows: 0,
             weight: 0.0,
             tokens: 0.0,
-            load: vec![0.0; experts],
-            prob: Some(vec![0.0; experts]),
+            counts: Counts::new(experts),
             dropped: Some(0.0),
             slots: 0.0,
             chance: 0.0,
@@ -71,32 +69,25 @@ impl LayerLoad {
     }
 
     pub(crate) fn experts(&self) -> f64 {
-        self.load.len() as f64
+        self.counts.experts() as f64
     }
 
     /// Adds a row and returns its `MaxVio`; `None` when it assigned nothing.
     pub(crate) fn add(&mut self, row: &Routed<'_>) -> Result<Option<f64>, Fault> {
         self.check(row)?;
         let weight = row.weight;
-        let (mut assigned, mut largest, mut unique) = (0_u64, 0_u32, 0_u32);
-        for (load, &count) in self.load.iter_mut().zip(row.counts) {
-            *load += weight * f64::from(count);
-            assigned += u64::from(count);
-            largest = largest.max(count);
-            unique += u32::from(count > 0);
-        }
-        if largest > row.tokens {
-            let tokens = row.tokens;
+        let counted = self.counts.add(weight, row.counts, row.prob_sum);
+        if counted.largest > row.tokens {
+            let (largest, tokens) = (counted.largest, row.tokens);
             return Err(Fault::data(format!(
                 "an expert has {largest} assignments of {tokens} tokens"
             )));
         }
-        self.add_probabilities(row);
         self.dropped = self
             .dropped
             .zip(row.dropped)
             .map(|(sum, n)| sum + weight * f64::from(n));
-        if assigned == 0 {
+        if counted.assigned == 0 {
             return Ok(None);
         }
         let uniform = self.uniform(row);
@@ -106,17 +97,17 @@ impl LayerLoad {
         self.tokens += weight * f64::from(row.tokens);
         self.slots += weight * picks;
         self.chance += weight * weight * picks * (1.0 - f64::from(row.top_k) / self.experts());
-        self.unique += weight * f64::from(unique);
+        self.unique += weight * f64::from(counted.unique);
         self.unique_uniform += weight * uniform.unique;
         self.log_unpicked += uniform.log_unpicked;
-        let max_vio = f64::from(largest) * self.experts() / assigned as f64 - 1.0;
+        let max_vio = f64::from(counted.largest) * self.experts() / counted.assigned as f64 - 1.0;
         self.max_vio_sum += weight * max_vio;
         self.max_vio_max = self.max_vio_max.max(max_vio);
         Ok(Some(max_vio))
     }
 
     fn check(&self, row: &Routed<'_>) -> Result<(), Fault> {
-        let (had, has) = (self.load.len(), row.counts.len());
+        let (had, has) = (self.counts.experts(), row.counts.len());
         if had != has {
             return Err(Fault::data(format!(
                 "the layer had {had} experts before and has {has} now"
@@ -129,17 +120,6 @@ impl LayerLoad {
             return Err(Fault::data("counts and prob_sum differ in length"));
         }
         Ok(())
-    }
-
-    fn add_probabilities(&mut self, row: &Routed<'_>) {
-        match (&mut self.prob, row.prob_sum) {
-            (Some(sums), Some(prob)) => {
-                for (sum, &prob) in sums.iter_mut().zip(prob) {
-                    *sum += row.weight * f64::from(prob);
-                }
-            }
-            _ => self.prob = None,
-        }
     }
 
     /// A token leaves a given expert out with probability `1 - k/E`.
@@ -157,6 +137,26 @@ impl LayerLoad {
         self.uniform
     }
 
+    pub(crate) fn dead_uniform(&self) -> f64 {
+        self.experts() * exp(self.log_unpicked)
+    }
+
+    /// The coefficient of variation that uniform random routing would give.
+    pub(crate) fn cv_noise_floor(&self) -> f64 {
+        sqrt(self.chance * self.experts()) / self.slots
+    }
+
+    /// The loads of its experts.
+    pub(crate) fn loads(&self) -> Loads {
+        self.counts.loads()
+    }
+}
+
+impl Loads {
+    fn experts(&self) -> f64 {
+        self.load.len() as f64
+    }
+
     /// All assignments.
     pub(crate) fn assigned(&self) -> f64 {
         self.load.iter().sum()
@@ -167,12 +167,9 @@ impl LayerLoad {
         self.load.iter().copied().fold(0.0, f64::max)
     }
 
+    /// Experts with an assignment.
     pub(crate) fn active(&self) -> f64 {
         self.load.iter().filter(|&&load| load > 0.0).count() as f64
-    }
-
-    pub(crate) fn dead_uniform(&self) -> f64 {
-        self.experts() * exp(self.log_unpicked)
     }
 
     /// Coefficient of variation of the experts' loads.
@@ -182,11 +179,6 @@ impl LayerLoad {
             loads.add(load);
         }
         loads.std_dev().unwrap_or(0.0) / (self.assigned() / self.experts())
-    }
-
-    /// The coefficient of variation that uniform random routing would give.
-    pub(crate) fn cv_noise_floor(&self) -> f64 {
-        sqrt(self.chance * self.experts()) / self.slots
     }
 
     /// Entropy of the load shares over that of equal shares; `None` for a single expert.

@@ -3,6 +3,7 @@
 //! Prefill and decode are kept apart, and a maximum is taken within a layer before anything is combined over layers:
 //! an average over layers would hide the one layer whose hot expert stalls the others.
 
+mod counts;
 mod layer;
 mod metrics;
 mod overall;

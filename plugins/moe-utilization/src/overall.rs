@@ -61,7 +61,8 @@ impl Overall {
     }
 
     fn add(&mut self, layer: &LayerLoad) {
-        let (assigned, largest) = (layer.assigned(), layer.largest());
+        let loads = layer.loads();
+        let (assigned, largest) = (loads.assigned(), loads.largest());
         self.rows += layer.rows;
         self.weight += layer.weight;
         self.tokens += layer.tokens;
@@ -72,7 +73,7 @@ impl Overall {
             .map(|(sum, dropped)| sum + dropped);
         self.slots += layer.slots;
         self.experts += layer.experts();
-        self.active += layer.active();
+        self.active += loads.active();
         self.dead_uniform += layer.dead_uniform();
         self.unique += layer.unique;
         self.unique_uniform += layer.unique_uniform;
@@ -80,19 +81,19 @@ impl Overall {
         self.largest_loads += largest;
         self.share_max = self.share_max.max(largest / assigned);
         self.max_vio = self.max_vio.max(largest * layer.experts() / assigned - 1.0);
-        if self.loads.len() < layer.load.len() {
-            self.loads.resize(layer.load.len(), 0.0);
+        if self.loads.len() < loads.load.len() {
+            self.loads.resize(loads.load.len(), 0.0);
         }
-        for (sum, load) in self.loads.iter_mut().zip(&layer.load) {
+        for (sum, load) in self.loads.iter_mut().zip(&loads.load) {
             *sum += load;
         }
-        self.cv_squared.add(layer.cv() * layer.cv());
+        self.cv_squared.add(loads.cv() * loads.cv());
         self.floor_squared
             .add(layer.cv_noise_floor() * layer.cv_noise_floor());
-        if let Some(entropy) = layer.entropy() {
+        if let Some(entropy) = loads.entropy() {
             self.entropy.add(entropy);
         }
-        if let Some(balance) = layer.balance_loss() {
+        if let Some(balance) = loads.balance_loss() {
             self.balance.add(balance);
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Layer {
 
 /// The second half of a layer.
 pub(super) enum Mlp {
-    Dense(FeedForward),
+    Dense(Box<FeedForward>),
     Experts {
         router: Linear,
         experts: Vec<FeedForward>,

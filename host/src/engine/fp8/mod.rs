@@ -5,6 +5,8 @@
 
 mod e4m3;
 mod error;
+#[cfg(test)]
+mod golden;
 mod quantize;
 
 pub use e4m3::{MAX, decode, encode};

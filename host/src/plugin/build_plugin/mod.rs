@@ -13,7 +13,7 @@ use super::file::hex;
 use super::identity::is_id;
 use super::limits::Policy;
 use super::registry::Registry;
-use super::search::{extension, file_name};
+use super::search::file_name;
 use super::session::Door;
 use toolchain::WasmTools;
 
@@ -51,9 +51,6 @@ const FOREIGN_SETTINGS: &[&str] = &[
 /// Why a plugin could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Built-in collectors are compiled into the program.
-    #[error("a plugin is built for the door dylib or wasm; built-in collectors are part of lm-bench itself")]
-    Door,
     /// There is no crate.
     #[error("{} is no folder with a Cargo.toml of a collector crate", .0.display())]
     NoCrate(PathBuf),
@@ -80,7 +77,9 @@ pub enum BuildError {
     #[error("{} is missing: WASM plugins need a Rust toolchain of rustup, 1.82 or later", .0.display())]
     NoLinker(PathBuf),
     /// The crate's name is no id.
-    #[error("crate {0:?} cannot be a plugin: its name is the plugin's id, 2 to 63 of a-z, 0-9 and -, a letter first")]
+    #[error(
+        "crate {0:?} cannot be a plugin: its name is the plugin's id, 2 to 63 of a-z, 0-9 and -, a letter first"
+    )]
     Name(String),
     /// Cargo refused; it has said why.
     #[error("cargo could not build {0}; its messages stand above")]
@@ -122,13 +121,31 @@ pub struct Built {
     pub manifest: Manifest,
 }
 
+/// Doors that a plugin can be built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum BuildDoor {
+    /// A native library.
+    Dylib,
+    /// A WebAssembly component.
+    Wasm,
+}
+
+impl From<BuildDoor> for Door {
+    fn from(door: BuildDoor) -> Self {
+        match door {
+            BuildDoor::Dylib => Self::Dylib,
+            BuildDoor::Wasm => Self::Wasm,
+        }
+    }
+}
+
 /// What to build.
 #[derive(Clone, Debug)]
-pub struct Build {
+pub struct BuildRequest {
     /// Folder of the crate.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// Door to build for.
-    pub door: Door,
+    pub door: BuildDoor,
     /// Folder for the plugin file.
     pub out: PathBuf,
     /// Folder for intermediate results; by default `plugins` in the crate's own target folder.
@@ -139,28 +156,40 @@ pub struct Build {
 ///
 /// # Errors
 /// When a tool is missing, cargo fails, or the result is not a plugin.
-pub fn build(build: &Build) -> Result<Built, BuildError> {
-    let Some(extension) = extension(build.door) else {
-        return Err(BuildError::Door);
-    };
-    let package = package(&build.folder)?;
+pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
+    let package = package(&request.dir)?;
     if !is_id(&package.name) {
         return Err(BuildError::Name(package.name));
     }
-    let target_dir = build.target_dir.clone().unwrap_or_else(|| package.target_directory.join("plugins"));
-    let library = compile(build, &package, &target_dir)?;
-    let path = install(&library, &build.out, &file_name(&package.name, extension))?;
+    let target_dir = request
+        .target_dir
+        .clone()
+        .unwrap_or_else(|| package.target_directory.join("plugins"));
+    let library = compile(request, &package, &target_dir)?;
+    let path = install(
+        &library,
+        &request.out,
+        &file_name(&package.name, request.door.into()),
+    )?;
     let registry = Registry::new(&Policy::default())?;
     let found = registry.find(&path.to_string_lossy())?;
     found.check()?;
     if found.manifest.id != package.name {
-        return Err(BuildError::OtherId { name: package.name, id: found.manifest.id });
+        return Err(BuildError::OtherId {
+            name: package.name,
+            id: found.manifest.id,
+        });
     }
     let (size, sha256) = match found.file() {
         Some(file) => (file.bytes.len() as u64, file.sha256.clone()),
         None => (0, hex(&[])),
     };
-    Ok(Built { path, size, sha256, manifest: found.manifest })
+    Ok(Built {
+        path,
+        size,
+        sha256,
+        manifest: found.manifest,
+    })
 }
 
 struct Package {
@@ -184,14 +213,27 @@ fn package(folder: &Path) -> Result<Package, BuildError> {
     let no_crate = || BuildError::NoCrate(folder.to_owned());
     let manifest = folder.join("Cargo.toml").canonicalize().map_err(|_| no_crate())?;
     let mut command = cargo();
-    command.args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]).arg(&manifest);
+    command
+        .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
+        .arg(&manifest);
     let answer = toolchain::output(&mut command)?;
-    let metadata: Metadata = serde_json::from_str(&answer)
-        .map_err(|error| BuildError::Answer { tool: "cargo metadata".to_owned(), message: error.to_string() })?;
+    let metadata: Metadata = serde_json::from_str(&answer).map_err(|error| BuildError::Answer {
+        tool: "cargo metadata".to_owned(),
+        message: error.to_string(),
+    })?;
     let mut packages = metadata.packages.into_iter();
-    let package = packages.find(|package| package.manifest_path.canonicalize().is_ok_and(|path| path == manifest));
+    let package = packages.find(|package| {
+        package
+            .manifest_path
+            .canonicalize()
+            .is_ok_and(|path| path == manifest)
+    });
     let MetadataPackage { name, .. } = package.ok_or_else(no_crate)?;
-    Ok(Package { name, manifest, target_directory: metadata.target_directory })
+    Ok(Package {
+        name,
+        manifest,
+        target_directory: metadata.target_directory,
+    })
 }
 
 /// The cargo that started this program, or the one in the path.
@@ -210,25 +252,51 @@ fn cargo() -> Command {
 }
 
 /// Compiles the crate and returns the library's path.
-fn compile(build: &Build, package: &Package, target_dir: &Path) -> Result<PathBuf, BuildError> {
+fn compile(request: &BuildRequest, package: &Package, target_dir: &Path) -> Result<PathBuf, BuildError> {
     let mut command = cargo();
-    command.args(["rustc", "--lib", "--crate-type=cdylib", "--message-format=json-render-diagnostics"]);
+    command.args([
+        "rustc",
+        "--lib",
+        "--crate-type=cdylib",
+        "--message-format=json-render-diagnostics",
+    ]);
     command.arg("--manifest-path").arg(&package.manifest);
-    command.arg("--target-dir").arg(target_dir).arg(format!("--profile={PROFILE}"));
+    command
+        .arg("--target-dir")
+        .arg(target_dir)
+        .arg(format!("--profile={PROFILE}"));
     for setting in PROFILE_SETTINGS {
-        command.arg("--config").arg(format!("profile.{PROFILE}.{setting}"));
+        command
+            .arg("--config")
+            .arg(format!("profile.{PROFILE}.{setting}"));
     }
-    if build.door == Door::Wasm {
-        WasmTools::find(&build.folder)?.apply(&mut command);
+    if request.door == BuildDoor::Wasm {
+        WasmTools::find(&request.dir)?.apply(&mut command);
         command.arg(format!("--target={WASM_TARGET}"));
-        command.arg("--config").arg(format!("profile.{PROFILE}.panic=\"abort\""));
+        command
+            .arg("--config")
+            .arg(format!("profile.{PROFILE}.panic=\"abort\""));
     } else {
         // Panics are caught at the edge, so they must unwind.
-        command.arg("--config").arg(format!("profile.{PROFILE}.panic=\"unwind\""));
-        command.args(["--", "--cfg", "lmb_door=\"dylib\"", "--check-cfg", "cfg(lmb_door, values(\"dylib\"))"]);
+        command
+            .arg("--config")
+            .arg(format!("profile.{PROFILE}.panic=\"unwind\""));
+        command.args([
+            "--",
+            "--cfg",
+            "lmb_door=\"dylib\"",
+            "--check-cfg",
+            "cfg(lmb_door, values(\"dylib\"))",
+        ]);
     }
-    command.current_dir(&build.folder).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().map_err(|error| BuildError::Tool { tool: "cargo".to_owned(), error })?;
+    command
+        .current_dir(&request.dir)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    let output = command.output().map_err(|error| BuildError::Tool {
+        tool: "cargo".to_owned(),
+        error,
+    })?;
     if !output.status.success() {
         return Err(BuildError::Cargo(package.name.clone()));
     }
@@ -243,11 +311,19 @@ fn library(messages: &str, manifest: &Path) -> Option<PathBuf> {
         manifest_path: PathBuf,
         filenames: Vec<PathBuf>,
     }
-    let wanted = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "so" || extension == "wasm");
+    let wanted = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "so" || extension == "wasm")
+    };
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter(|message| message.manifest_path.canonicalize().is_ok_and(|path| path == manifest))
+        .filter(|message| {
+            message
+                .manifest_path
+                .canonicalize()
+                .is_ok_and(|path| path == manifest)
+        })
         .find_map(|message| message.filenames.into_iter().find(wanted))
 }
 
@@ -266,7 +342,10 @@ fn install(library: &Path, out: &Path, name: &str) -> Result<PathBuf, BuildError
     let mut source = std::fs::File::open(library).map_err(failed(library))?;
     std::io::copy(&mut source, &mut file).map_err(failed(library))?;
     let path = out.join(name);
-    file.persist(&path).map_err(|error| BuildError::Write { path: path.clone(), error: error.error })?;
+    file.persist(&path).map_err(|error| BuildError::Write {
+        path: path.clone(),
+        error: error.error,
+    })?;
     Ok(path)
 }
 
@@ -274,35 +353,46 @@ fn install(library: &Path, out: &Path, name: &str) -> Result<PathBuf, BuildError
 mod tests {
     use super::*;
 
-    fn build_in(folder: &Path, door: Door) -> BuildError {
-        let request =
-            Build { folder: folder.to_owned(), door, out: folder.join("out"), target_dir: None };
+    fn build_in(folder: &Path, door: BuildDoor) -> BuildError {
+        let request = BuildRequest {
+            dir: folder.to_owned(),
+            door,
+            out: folder.join("out"),
+            target_dir: None,
+        };
         build(&request).expect_err("refused")
     }
 
     #[test]
     fn a_folder_without_a_crate_is_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        assert!(matches!(build_in(folder.path(), Door::Wasm), BuildError::NoCrate(path) if path == folder.path()));
-        assert!(matches!(build_in(folder.path(), Door::Builtin), BuildError::Door));
+        assert!(
+            matches!(build_in(folder.path(), BuildDoor::Wasm), BuildError::NoCrate(path) if path == folder.path())
+        );
     }
 
     #[test]
     fn a_crate_whose_name_is_no_id_is_refused() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let manifest = "[package]\nname = \"my_collector\"\nversion = \"1.0.0\"\nedition = \"2024\"\n[workspace]\n";
+        let manifest =
+            "[package]\nname = \"my_collector\"\nversion = \"1.0.0\"\nedition = \"2024\"\n[workspace]\n";
         std::fs::write(folder.path().join("Cargo.toml"), manifest).expect("a written file");
         std::fs::create_dir(folder.path().join("src")).expect("a folder");
         std::fs::write(folder.path().join("src/lib.rs"), "").expect("a written file");
-        assert!(matches!(build_in(folder.path(), Door::Dylib), BuildError::Name(name) if name == "my_collector"));
+        assert!(
+            matches!(build_in(folder.path(), BuildDoor::Dylib), BuildError::Name(name) if name == "my_collector")
+        );
     }
 
     #[test]
     fn a_manifest_that_cargo_refuses_is_told_in_its_words() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("Cargo.toml"), "[package]\nname = 3\n").expect("a written file");
-        let error = build_in(folder.path(), Door::Dylib).to_string();
-        assert!(error.starts_with("cargo failed: ") && error.contains("name"), "{error}");
+        let error = build_in(folder.path(), BuildDoor::Dylib).to_string();
+        assert!(
+            error.starts_with("cargo failed: ") && error.contains("name"),
+            "{error}"
+        );
         assert_eq!(error.lines().count(), 1);
     }
 
@@ -313,7 +403,9 @@ mod tests {
         std::fs::write(&manifest, "").expect("a written file");
         let manifest = manifest.canonicalize().expect("it exists");
         let artefact = |manifest: &str, file: &str| {
-            format!("{{\"reason\":\"compiler-artifact\",\"manifest_path\":{manifest:?},\"filenames\":[{file:?}]}}\n")
+            format!(
+                "{{\"reason\":\"compiler-artifact\",\"manifest_path\":{manifest:?},\"filenames\":[{file:?}]}}\n"
+            )
         };
         let own = manifest.to_string_lossy();
         let messages = artefact("/other/Cargo.toml", "/t/other.so")

@@ -23,9 +23,13 @@ impl WasmTools {
         };
         let sysroot = PathBuf::from(rustc(&["--print", "sysroot"])?.trim());
         let about = rustc(&["-vV"])?;
-        let host = about.lines().find_map(|line| line.strip_prefix("host: ")).ok_or_else(|| {
-            BuildError::Answer { tool: "rustc -vV".to_owned(), message: "it names no host".to_owned() }
-        })?;
+        let host = about
+            .lines()
+            .find_map(|line| line.strip_prefix("host: "))
+            .ok_or_else(|| BuildError::Answer {
+                tool: "rustc -vV".to_owned(),
+                message: "it names no host".to_owned(),
+            })?;
         Self::below(&sysroot, host)
     }
 
@@ -36,10 +40,12 @@ impl WasmTools {
         }
         let tools = rustlib.join(host).join("bin");
         let (linker, wasm_ld) = (tools.join("wasm-component-ld"), tools.join("gcc-ld"));
-        match [&linker, &wasm_ld.join("wasm-ld")].into_iter().find(|tool| !tool.is_file()) {
-            Some(missing) => Err(BuildError::NoLinker(missing.clone())),
-            None => Ok(Self { linker, wasm_ld }),
+        for tool in [linker.clone(), wasm_ld.join("wasm-ld")] {
+            if !tool.is_file() {
+                return Err(BuildError::NoLinker(tool));
+            }
         }
+        Ok(Self { linker, wasm_ld })
     }
 
     /// Lets a cargo command link components.
@@ -65,7 +71,10 @@ pub(super) fn output(command: &mut Command) -> Result<String, BuildError> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| BuildError::Tool { tool: tool.clone(), error })?;
+        .map_err(|error| BuildError::Tool {
+            tool: tool.clone(),
+            error,
+        })?;
     if !output.status.success() {
         let message = one_line(&String::from_utf8_lossy(&output.stderr), LONGEST);
         return Err(BuildError::Answer { tool, message });
@@ -88,12 +97,20 @@ mod tests {
         let target = sysroot.path().join("lib/rustlib").join(WASM_TARGET).join("lib");
         std::fs::create_dir_all(target).expect("a folder");
         let error = WasmTools::below(sysroot.path(), "x86_64-unknown-linux-gnu").expect_err("no linker");
-        assert!(matches!(&error, BuildError::NoLinker(path) if path.ends_with("wasm-component-ld")), "{error}");
+        assert!(
+            matches!(&error, BuildError::NoLinker(path) if path.ends_with("wasm-component-ld")),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_tool_that_is_not_there_is_named() {
-        let error = output(&mut Command::new("lm-bench-no-such-tool")).expect_err("not there").to_string();
-        assert!(error.starts_with("lm-bench-no-such-tool cannot be run: "), "{error}");
+        let error = output(&mut Command::new("lm-bench-no-such-tool"))
+            .expect_err("not there")
+            .to_string();
+        assert!(
+            error.starts_with("lm-bench-no-such-tool cannot be run: "),
+            "{error}"
+        );
     }
 }

@@ -29,7 +29,13 @@ pub(super) struct Callbacks<'a> {
 
 impl<'a> Callbacks<'a> {
     pub(super) fn new(host: &'a mut HostSide, limits: &'a Limits) -> Self {
-        Self { host, limits, report: Report::new(limits), reply: None, fault: None }
+        Self {
+            host,
+            limits,
+            report: Report::new(limits),
+            reply: None,
+            fault: None,
+        }
     }
 
     /// Lends the callbacks to a call.
@@ -65,7 +71,10 @@ unsafe fn with<T>(context: *mut c_void, fallback: T, call: impl FnOnce(&mut Call
 /// # Safety
 /// As [`abi::Bytes::as_slice`].
 unsafe fn text(bytes: abi::Bytes, max: usize) -> String {
-    let bytes = abi::Bytes { ptr: bytes.ptr, len: bytes.len.min(max) };
+    let bytes = abi::Bytes {
+        ptr: bytes.ptr,
+        len: bytes.len.min(max),
+    };
     // SAFETY: the caller's promise, for a prefix.
     String::from_utf8_lossy(unsafe { bytes.as_slice() }).into_owned()
 }
@@ -87,7 +96,10 @@ unsafe extern "C" fn log(context: *mut c_void, level: u32, line: abi::Bytes) {
 }
 
 unsafe extern "C" fn symbol(context: *mut c_void, id: u32) -> abi::Bytes {
-    const NONE: abi::Bytes = abi::Bytes { ptr: std::ptr::null(), len: 0 };
+    const NONE: abi::Bytes = abi::Bytes {
+        ptr: std::ptr::null(),
+        len: 0,
+    };
     // SAFETY: the plugin passes its context back.
     unsafe {
         with(context, NONE, |callbacks| {
@@ -135,7 +147,11 @@ unsafe extern "C" fn metric(context: *mut c_void, metric: *const abi::MetricV1) 
 unsafe fn take_metric(callbacks: &mut Callbacks<'_>, metric: *const abi::MetricV1) {
     let report = &mut callbacks.report;
     // SAFETY: the caller's promise; a metric starts with its size.
-    let size = if metric.is_null() { 0 } else { unsafe { (&raw const (*metric).size).read() } };
+    let size = if metric.is_null() {
+        0
+    } else {
+        unsafe { (&raw const (*metric).size).read() }
+    };
     if (size as usize) < size_of::<abi::MetricV1>() {
         report.refuse("reported a metric that is smaller than version 1 has it");
         return;
@@ -159,14 +175,24 @@ unsafe fn take_metric(callbacks: &mut Callbacks<'_>, metric: *const abi::MetricV
         let name = text(metric.name, limits.text_bytes);
         let labels = slice(metric.labels, metric.labels_len)
             .iter()
-            .map(|label| (text(label.key, limits.text_bytes), text(label.value, limits.text_bytes)))
+            .map(|label| {
+                (
+                    text(label.key, limits.text_bytes),
+                    text(label.value, limits.text_bytes),
+                )
+            })
             .collect();
         let value = match metric.shape {
             abi::shape::COUNTER => Value::Counter(metric.count),
             abi::shape::GAUGE => Value::Gauge(metric.number),
             abi::shape::DISTRIBUTION => {
                 let buckets = slice(metric.buckets, metric.buckets_len);
-                Value::Distribution(buckets.iter().map(|bucket| (bucket.value, bucket.count)).collect())
+                Value::Distribution(
+                    buckets
+                        .iter()
+                        .map(|bucket| (bucket.value, bucket.count))
+                        .collect(),
+                )
             }
             abi::shape::UNAVAILABLE => Value::Unavailable(text(metric.reason, limits.text_bytes)),
             other => {
@@ -174,7 +200,12 @@ unsafe fn take_metric(callbacks: &mut Callbacks<'_>, metric: *const abi::MetricV
                 return;
             }
         };
-        report.push(Metric { name, labels, value, samples: metric.samples });
+        report.push(Metric {
+            name,
+            labels,
+            value,
+            samples: metric.samples,
+        });
     }
 }
 

@@ -15,7 +15,10 @@ pub enum ElfError {
     #[error("it is a damaged or truncated native library: {0}")]
     Damaged(String),
     /// It was built for another machine.
-    #[error("it is a native library for {found}, this machine needs {}", machine_name(MACHINE))]
+    #[error(
+        "it is a native library for {found}, this machine needs {}",
+        machine_name(MACHINE)
+    )]
     Machine {
         /// The machine.
         found: String,
@@ -30,11 +33,11 @@ pub enum ElfError {
 
 /// What is known of a library before it is loaded.
 #[derive(Clone, Debug)]
-pub struct LibraryFacts {
+pub(crate) struct LibraryFacts {
     /// The manifest.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// The manifest's bytes, which the loaded library must repeat.
-    pub manifest_bytes: Vec<u8>,
+    pub(crate) manifest_bytes: Vec<u8>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -61,19 +64,24 @@ fn machine_name(machine: u16) -> String {
 /// # Errors
 /// When it is not a shared library for this machine with a manifest. A plugin that this version cannot run is no
 /// error.
-pub fn inspect(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, ElfError> {
+pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, ElfError> {
     let damaged = |error: object::Error| ElfError::Damaged(error.to_string());
     check_head(bytes)?;
     let file = ElfFile64::<Endianness>::parse(bytes).map_err(damaged)?;
     check_extents(&file, bytes.len() as u64)?;
-    let mut manifests = file.sections().filter(|section| section.name_bytes() == Ok(DYLIB_SECTION.as_bytes()));
+    let mut manifests = file
+        .sections()
+        .filter(|section| section.name_bytes() == Ok(DYLIB_SECTION.as_bytes()));
     let section = manifests.next().ok_or(ManifestError::Missing)?;
     if manifests.next().is_some() {
         return Err(ManifestError::Several(2).into());
     }
     let manifest_bytes = section.data().map_err(damaged)?.to_vec();
     let manifest = identity::read(&manifest_bytes, limits)?;
-    Ok(LibraryFacts { manifest, manifest_bytes })
+    Ok(LibraryFacts {
+        manifest,
+        manifest_bytes,
+    })
 }
 
 /// Checks class, byte order, type and machine.
@@ -84,11 +92,23 @@ fn check_head(bytes: &[u8]) -> Result<(), ElfError> {
     else {
         return Err(ElfError::Damaged("its header is incomplete".to_owned()));
     };
-    let native_order = if cfg!(target_endian = "little") { elf::ELFDATA2LSB } else { elf::ELFDATA2MSB };
-    let machine = if order == elf::ELFDATA2MSB { u16::from_be_bytes(machine) } else { u16::from_le_bytes(machine) };
+    let native_order = if cfg!(target_endian = "little") {
+        elf::ELFDATA2LSB
+    } else {
+        elf::ELFDATA2MSB
+    };
+    let machine = if order == elf::ELFDATA2MSB {
+        u16::from_be_bytes(machine)
+    } else {
+        u16::from_le_bytes(machine)
+    };
     if class != elf::ELFCLASS64 || order != native_order || machine != MACHINE {
         let bits = if class == elf::ELFCLASS64 { "64" } else { "32" };
-        let order = if order == elf::ELFDATA2MSB { "big" } else { "little" };
+        let order = if order == elf::ELFDATA2MSB {
+            "big"
+        } else {
+            "little"
+        };
         let found = format!("{} ({bits} bits, {order}-endian)", machine_name(machine));
         return Err(ElfError::Machine { found });
     }
@@ -104,10 +124,18 @@ fn check_extents(file: &ElfFile64<'_, Endianness>, size: u64) -> Result<(), ElfE
     let damaged = |error: object::Error| ElfError::Damaged(error.to_string());
     let inside = |what: &str, offset: u64, length: u64| match offset.checked_add(length) {
         Some(end) if end <= size => Ok(()),
-        _ => Err(ElfError::Damaged(format!("a {what} lies beyond the end of the file"))),
+        _ => Err(ElfError::Damaged(format!(
+            "a {what} lies beyond the end of the file"
+        ))),
     };
-    let segments = file.elf_header().program_headers(order, file.data()).map_err(damaged)?;
-    if !segments.iter().any(|segment| segment.p_type(order) == elf::PT_DYNAMIC) {
+    let segments = file
+        .elf_header()
+        .program_headers(order, file.data())
+        .map_err(damaged)?;
+    if !segments
+        .iter()
+        .any(|segment| segment.p_type(order) == elf::PT_DYNAMIC)
+    {
         return Err(ElfError::NotShared);
     }
     for segment in segments {
@@ -148,7 +176,10 @@ mod tests {
 
     #[test]
     fn executables_and_scraps_are_refused() {
-        assert!(matches!(error(&head(elf::ELFCLASS64, elf::ET_EXEC, MACHINE)), ElfError::NotShared));
+        assert!(matches!(
+            error(&head(elf::ELFCLASS64, elf::ET_EXEC, MACHINE)),
+            ElfError::NotShared
+        ));
         assert!(matches!(error(b"\x7fELF"), ElfError::Damaged(_)));
         // A header with no segment at all.
         assert!(matches!(
@@ -159,13 +190,23 @@ mod tests {
 
     #[test]
     fn a_library_that_is_no_plugin_is_told_apart_from_a_damaged_one() {
-        let libc = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6"];
+        let libc = [
+            "/lib/x86_64-linux-gnu/libc.so.6",
+            "/lib/aarch64-linux-gnu/libc.so.6",
+            "/lib64/libc.so.6",
+        ];
         let Some(bytes) = libc.iter().find_map(|path| std::fs::read(path).ok()) else {
             panic!("no libc in the usual places: {libc:?}");
         };
-        assert!(matches!(error(&bytes), ElfError::Manifest(ManifestError::Missing)));
+        assert!(matches!(
+            error(&bytes),
+            ElfError::Manifest(ManifestError::Missing)
+        ));
         for cut in [100, 1_000, bytes.len() / 2, bytes.len() - 1] {
-            assert!(matches!(error(&bytes[..cut]), ElfError::Damaged(_)), "cut at {cut}");
+            assert!(
+                matches!(error(&bytes[..cut]), ElfError::Damaged(_)),
+                "cut at {cut}"
+            );
         }
     }
 }

@@ -13,6 +13,7 @@ use lm_bench_plugin::manifest::COLLECTOR_INTERFACE;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::elf::LibraryFacts;
+use crate::plugin::HOST_VERSION;
 use crate::plugin::failure::one_line;
 
 /// Why a library that looked right could not be loaded.
@@ -25,13 +26,16 @@ pub enum LibraryError {
     #[error("the dynamic linker refused it: {0}")]
     Link(String),
     /// It has no entry.
-    #[error("it does not export {}: it was not built with `lm-bench plugin build DIR --door dylib`", abi::ENTRY_SYMBOL)]
+    #[error(
+        "it does not export {}: it was not built with `lm-bench plugin build DIR --door dylib`",
+        abi::ENTRY_SYMBOL
+    )]
     NoEntry,
     /// Its entry is not one of this version.
     #[error("its entry is not valid: {0}")]
     Entry(String),
     /// The Rust part was built against another contract.
-    #[error("its abi_stable root does not fit this lm-bench ({}): {0}", crate::plugin::HOST_VERSION)]
+    #[error("its abi_stable root does not fit this lm-bench ({HOST_VERSION}): {0}")]
     Root(String),
 }
 
@@ -71,7 +75,10 @@ fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     let memory = memfd_create("lm-bench-plugin", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = File::from(memory);
     file.write_all(bytes)?;
-    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    fcntl_add_seals(
+        &file,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    )?;
     Ok(file)
 }
 
@@ -95,7 +102,12 @@ fn entry(library: &Library, facts: &LibraryFacts) -> Result<Table, LibraryError>
         return Err(invalid("it has no address"));
     }
     // SAFETY: each native plugin's entry starts with eight magic bytes and its size; both are plain data.
-    let (magic, size) = unsafe { ((&raw const (*entry).magic).read(), (&raw const (*entry).size).read()) };
+    let (magic, size) = unsafe {
+        (
+            (&raw const (*entry).magic).read(),
+            (&raw const (*entry).size).read(),
+        )
+    };
     if magic != abi::MAGIC {
         return Err(invalid("it does not start with the magic bytes"));
     }
@@ -116,7 +128,9 @@ fn entry(library: &Library, facts: &LibraryFacts) -> Result<Table, LibraryError>
 fn collector(table: *const abi::CollectorV1) -> Result<Table, LibraryError> {
     let invalid = |text: &str| LibraryError::Entry(text.to_owned());
     if table.is_null() {
-        return Err(LibraryError::Entry(format!("it does not offer {COLLECTOR_INTERFACE}")));
+        return Err(LibraryError::Entry(format!(
+            "it does not offer {COLLECTOR_INTERFACE}"
+        )));
     }
     if !table.is_aligned() {
         return Err(invalid("its table of functions has no address"));
@@ -139,9 +153,13 @@ fn check_root(library: &Library, facts: &LibraryFacts) -> Result<(), LibraryErro
     };
     let refused = |error: &dyn std::fmt::Display| LibraryError::Root(first_cause(&error.to_string()));
     let header = (*header).upgrade().map_err(|error| refused(&error))?;
-    let root = header.init_root_module::<abi::RustEntryRef>().map_err(|error| refused(&error))?;
+    let root = header
+        .init_root_module::<abi::RustEntryRef>()
+        .map_err(|error| refused(&error))?;
     if root.manifest()().as_str().as_bytes() != facts.manifest_bytes.as_slice() {
-        return Err(LibraryError::Root("its manifest differs from the one in the file".to_owned()));
+        return Err(LibraryError::Root(
+            "its manifest differs from the one in the file".to_owned(),
+        ));
     }
     Ok(())
 }
@@ -150,6 +168,11 @@ fn check_root(library: &Library, facts: &LibraryFacts) -> Result<(), LibraryErro
 fn first_cause(report: &str) -> String {
     const LONGEST: usize = 200;
     let mut lines = report.lines().map(str::trim).filter(|line| !line.is_empty());
-    let cause = lines.clone().find(|line| line.contains("Error:") || line.contains("error(s)"));
-    one_line(cause.or_else(|| lines.next()).unwrap_or("no reason given"), LONGEST)
+    let cause = lines
+        .clone()
+        .find(|line| line.contains("Error:") || line.contains("error(s)"));
+    one_line(
+        cause.or_else(|| lines.next()).unwrap_or("no reason given"),
+        LONGEST,
+    )
 }

@@ -5,6 +5,7 @@ mod elf;
 mod library;
 mod session;
 
-pub use elf::{ElfError, LibraryFacts, inspect};
+pub use elf::ElfError;
+pub(crate) use elf::{LibraryFacts, inspect};
 pub use library::LibraryError;
-pub use session::DylibSession;
+pub(crate) use session::DylibSession;

@@ -16,7 +16,7 @@ use crate::plugin::session::{HostSide, Session};
 
 /// A loaded library. It is never unloaded.
 #[derive(Debug)]
-pub struct DylibSession {
+pub(crate) struct DylibSession {
     table: Table,
     instance: Instance,
     host: HostSide,
@@ -44,7 +44,7 @@ impl DylibSession {
     ///
     /// # Errors
     /// When it cannot be loaded, or is not what its file said.
-    pub fn load(
+    pub(crate) fn load(
         bytes: &[u8],
         facts: &LibraryFacts,
         limits: &Limits,
@@ -72,9 +72,9 @@ impl DylibSession {
             (abi::STATUS_OK, None) => Ok((callbacks.reply, callbacks.report)),
             (abi::STATUS_OK, Some((_, message))) => Err(Failure::contract(message)),
             (_, Some((code, message))) => Err(Failure::reported(code, &message, self.limits.text_bytes)),
-            (status, None) => {
-                Err(Failure::contract(format!("a call returned status {status} without a reason")))
-            }
+            (status, None) => Err(Failure::contract(format!(
+                "a call returned status {status} without a reason"
+            ))),
         }
     }
 
@@ -96,11 +96,6 @@ impl DylibSession {
 }
 
 impl Session for DylibSession {
-    fn describe(&mut self) -> Result<String, Failure> {
-        // SAFETY: the contract of the table; the callbacks are valid for the call.
-        self.reply(|table, host| unsafe { (table.describe)(host) })
-    }
-
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         let (config, run) = (abi::Bytes::of(config.as_bytes()), abi::Bytes::of(run.as_bytes()));
         // SAFETY: the contract of the table; texts and callbacks are valid for the call.
@@ -126,7 +121,12 @@ impl Session for DylibSession {
     fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
         let mut columns = std::mem::take(&mut self.columns);
         columns.0.clear();
-        columns.0.extend(batch.columns.iter().map(|column| view(column.width, &column.data)));
+        columns.0.extend(
+            batch
+                .columns
+                .iter()
+                .map(|column| view(column.width, &column.data)),
+        );
         let view = abi::BatchV1 {
             size: size_of::<abi::BatchV1>() as u32,
             rows: batch.rows,
@@ -146,7 +146,8 @@ impl Session for DylibSession {
 
     fn checkpoint(&mut self) -> Result<Report, Failure> {
         // SAFETY: the handle is open; the callbacks are valid for the call.
-        let (_, report) = self.call(|table, instance, host| unsafe { (table.checkpoint)(instance.0, host) })?;
+        let (_, report) =
+            self.call(|table, instance, host| unsafe { (table.checkpoint)(instance.0, host) })?;
         Ok(report)
     }
 
@@ -179,5 +180,10 @@ fn view(width: u32, data: &Data<'_>) -> abi::ColumnV1 {
         Data::F32(values) => (abi::element::F32, parts(values)),
         Data::F64(values) => (abi::element::F64, parts(values)),
     };
-    abi::ColumnV1 { data: data_pointer, len: data.len() as u64, width, element }
+    abi::ColumnV1 {
+        data: data_pointer,
+        len: data.len() as u64,
+        width,
+        element,
+    }
 }

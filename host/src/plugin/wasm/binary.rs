@@ -43,7 +43,9 @@ pub enum ComponentError {
         needs: String,
     },
     /// It does not export what a collector exports.
-    #[error("it does not export {PACKAGE}collector@{PACKAGE_VERSION}: it is a component, but no lm-bench plugin")]
+    #[error(
+        "it does not export {PACKAGE}collector@{PACKAGE_VERSION}: it is a component, but no lm-bench plugin"
+    )]
     World,
     /// The compiler refused it.
     #[error("it cannot be compiled: {0}")]
@@ -52,22 +54,26 @@ pub enum ComponentError {
 
 /// What is known of a component before it runs.
 #[derive(Clone, Debug)]
-pub struct ComponentFacts {
+pub(crate) struct ComponentFacts {
     /// The manifest.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// Names of the imports.
-    pub imports: Vec<String>,
+    pub(crate) imports: Vec<String>,
 }
 
 fn offered() -> String {
-    OFFERED.iter().map(|name| format!("{PACKAGE}{name}@{PACKAGE_VERSION}")).collect::<Vec<_>>().join(", ")
+    OFFERED
+        .iter()
+        .map(|name| format!("{PACKAGE}{name}@{PACKAGE_VERSION}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Validates a component and reads manifest and imports. Executes nothing.
 ///
 /// # Errors
 /// When it is not a component with a manifest. A component that this version cannot run is no error.
-pub fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, ComponentError> {
+pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, ComponentError> {
     let invalid = |error: wasmparser::BinaryReaderError| ComponentError::Invalid(error.to_string());
     Validator::new().validate_all(bytes).map_err(invalid)?;
     let mut found = Found::default();
@@ -79,7 +85,10 @@ pub fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, Componen
         [] => Err(ManifestError::Missing.into()),
         [json] => {
             let manifest = identity::read(json, limits)?;
-            Ok(ComponentFacts { manifest, imports: found.imports })
+            Ok(ComponentFacts {
+                manifest,
+                imports: found.imports,
+            })
         }
         several => Err(ManifestError::Several(several.len()).into()),
     }
@@ -89,23 +98,38 @@ pub fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, Componen
 ///
 /// # Errors
 /// Naming the first import that there is not, or the missing export.
-pub fn check(bytes: &[u8], imports: &[String], manifest: &Manifest) -> Result<(), ComponentError> {
+pub(crate) fn check(bytes: &[u8], imports: &[String], manifest: &Manifest) -> Result<(), ComponentError> {
     identity::check_interfaces(manifest)?;
     imports.iter().try_for_each(|import| check_import(import))?;
     let mut found = Found::default();
     for payload in Parser::new(0).parse_all(bytes) {
         found.take(payload.map_err(|error| ComponentError::Invalid(error.to_string()))?)?;
     }
-    if found.exports_collector { Ok(()) } else { Err(ComponentError::World) }
+    if found.exports_collector {
+        Ok(())
+    } else {
+        Err(ComponentError::World)
+    }
 }
 
 fn check_import(import: &str) -> Result<(), ComponentError> {
-    let foreign = || ComponentError::Import { import: import.to_owned() };
-    let (name, version) = import.strip_prefix(PACKAGE).and_then(|rest| rest.split_once('@')).ok_or_else(foreign)?;
+    let foreign = || ComponentError::Import {
+        import: import.to_owned(),
+    };
+    let (name, version) = import
+        .strip_prefix(PACKAGE)
+        .and_then(|rest| rest.split_once('@'))
+        .ok_or_else(foreign)?;
     if version != PACKAGE_VERSION {
-        return Err(ComponentError::Version { needs: import.to_owned() });
+        return Err(ComponentError::Version {
+            needs: import.to_owned(),
+        });
     }
-    if OFFERED.contains(&name) { Ok(()) } else { Err(foreign()) }
+    if OFFERED.contains(&name) {
+        Ok(())
+    } else {
+        Err(foreign())
+    }
 }
 
 #[derive(Default)]
@@ -120,13 +144,18 @@ impl<'a> Found<'a> {
     fn take(&mut self, payload: Payload<'a>) -> Result<(), ComponentError> {
         let invalid = |error: wasmparser::BinaryReaderError| ComponentError::Invalid(error.to_string());
         match payload {
-            Payload::Version { encoding: Encoding::Module, .. } if self.depth == 0 => {
+            Payload::Version {
+                encoding: Encoding::Module,
+                ..
+            } if self.depth == 0 => {
                 return Err(ComponentError::Invalid("it is a core module".to_owned()));
             }
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => {
                 self.depth += 1;
                 if self.depth > DEPTH {
-                    return Err(ComponentError::Invalid(format!("modules nest deeper than {DEPTH}")));
+                    return Err(ComponentError::Invalid(format!(
+                        "modules nest deeper than {DEPTH}"
+                    )));
                 }
             }
             Payload::End(_) => self.depth = self.depth.saturating_sub(1),

@@ -1,7 +1,8 @@
 //! Between the SDK's types and those of the component contract.
 
 use lm_bench_plugin::{
-    Batch, Data, ElementType, FaultCode, Metric, Resolved, Sampling, Subscription, Value, Want,
+    Batch, Data, ElementType, FaultCode, Metric, Resolved, ResolvedColumn, Sampling, Subscription, Value,
+    Want,
 };
 
 use super::bindings::lm_bench::collector::types;
@@ -32,6 +33,10 @@ impl Scratch {
     }
 
     /// Takes the memory back.
+    #[expect(
+        clippy::unnecessary_filter_map,
+        reason = "the vector's type changes, and with it the elements' lifetime"
+    )]
     pub(super) fn recycle(&mut self, mut columns: Vec<types::Column<'_>>) {
         columns.clear();
         // An empty vector's elements may change their lifetime; collecting in place keeps the memory.
@@ -39,29 +44,45 @@ impl Scratch {
     }
 }
 
-pub(super) fn resolved(resolved: &Resolved) -> Vec<types::ResolvedKind> {
-    let column = |column: &lm_bench_plugin::ResolvedColumn| types::ResolvedColumn {
-        name: column.name.clone(),
-        element: match column.element {
-            ElementType::U8 => types::Element::U8,
-            ElementType::U16 => types::Element::U16,
-            ElementType::U32 => types::Element::U32,
-            ElementType::U64 => types::Element::U64,
-            ElementType::I64 => types::Element::I64,
-            ElementType::F32 => types::Element::F32,
-            ElementType::F64 => types::Element::F64,
-            ElementType::Sym => types::Element::Sym,
-        },
-        list: column.list,
-        unit: column.unit.clone(),
-        nonfinite: column.nonfinite,
-    };
-    let kinds = resolved.kinds.iter().map(|kind| types::ResolvedKind {
-        kind: kind.kind.clone(),
-        id: kind.id,
-        columns: kind.columns.iter().map(column).collect(),
-    });
-    kinds.collect()
+/// The columns of each kind, to be borrowed by [`resolved`].
+pub(super) fn columns_of(resolved: &Resolved) -> Vec<Vec<types::ResolvedColumn<'_>>> {
+    fn column(column: &ResolvedColumn) -> types::ResolvedColumn<'_> {
+        types::ResolvedColumn {
+            name: &column.name,
+            element: match column.element {
+                ElementType::U8 => types::Element::U8,
+                ElementType::U16 => types::Element::U16,
+                ElementType::U32 => types::Element::U32,
+                ElementType::U64 => types::Element::U64,
+                ElementType::I64 => types::Element::I64,
+                ElementType::F32 => types::Element::F32,
+                ElementType::F64 => types::Element::F64,
+                ElementType::Sym => types::Element::Sym,
+            },
+            list: column.list,
+            unit: &column.unit,
+            nonfinite: column.nonfinite,
+        }
+    }
+    resolved
+        .kinds
+        .iter()
+        .map(|kind| kind.columns.iter().map(column).collect())
+        .collect()
+}
+
+pub(super) fn resolved<'a>(
+    resolved: &'a Resolved,
+    columns: &'a [Vec<types::ResolvedColumn<'a>>],
+) -> Vec<types::ResolvedKind<'a>> {
+    let kinds = resolved.kinds.iter().zip(columns);
+    kinds
+        .map(|(kind, columns)| types::ResolvedKind {
+            kind: &kind.kind,
+            id: kind.id,
+            columns,
+        })
+        .collect()
 }
 
 pub(super) fn subscription(subscription: types::Subscription) -> Subscription {
@@ -74,7 +95,10 @@ pub(super) fn subscription(subscription: types::Subscription) -> Subscription {
             types::Sampling::EveryNth(n) => Sampling::EveryNth(n),
         },
     });
-    Subscription { wants: wants.collect(), max_rows: subscription.max_rows }
+    Subscription {
+        wants: wants.collect(),
+        max_rows: subscription.max_rows,
+    }
 }
 
 pub(super) fn metric(metric: types::Metric) -> Metric {
@@ -84,7 +108,12 @@ pub(super) fn metric(metric: types::Metric) -> Metric {
         types::Value::Distribution(values) => Value::Distribution(values),
         types::Value::Unavailable(reason) => Value::Unavailable(reason),
     };
-    Metric { name: metric.name, labels: metric.labels, value, samples: metric.samples }
+    Metric {
+        name: metric.name,
+        labels: metric.labels,
+        value,
+        samples: metric.samples,
+    }
 }
 
 pub(super) fn fault_code(code: types::FaultCode) -> FaultCode {

@@ -28,7 +28,7 @@ pub enum CacheState {
 }
 
 /// Compiles and links components.
-pub struct WasmEngine {
+pub(crate) struct WasmEngine {
     engine: Engine,
     linker: Linker<State>,
     cache: CacheState,
@@ -40,7 +40,7 @@ impl WasmEngine {
     ///
     /// # Errors
     /// When this machine cannot run WebAssembly or no thread can be started.
-    pub fn new(limits: &Limits, cache: Result<PathBuf, String>) -> Result<Self, String> {
+    pub(crate) fn new(limits: &Limits, cache: Result<PathBuf, String>) -> Result<Self, String> {
         let mut config = Config::new();
         config
             .wasm_component_model(true)
@@ -54,16 +54,23 @@ impl WasmEngine {
             Err(reason) => (None, CacheState::Off(reason)),
         };
         config.cache(store);
-        let engine = Engine::new(&config).map_err(|error| format!("WebAssembly cannot be run here: {error:#}"))?;
+        let engine =
+            Engine::new(&config).map_err(|error| format!("WebAssembly cannot be run here: {error:#}"))?;
         let mut linker = Linker::new(&engine);
         MetricCollector::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)
             .map_err(|error| format!("{error:#}"))?;
-        let ticker = Ticker::start(engine.weak()).map_err(|error| format!("no thread for time limits: {error}"))?;
-        Ok(Self { engine, linker, cache, _ticker: ticker })
+        let ticker =
+            Ticker::start(engine.weak()).map_err(|error| format!("no thread for time limits: {error}"))?;
+        Ok(Self {
+            engine,
+            linker,
+            cache,
+            _ticker: ticker,
+        })
     }
 
     /// Whether compiled components are kept between runs.
-    pub fn cache(&self) -> &CacheState {
+    pub(crate) fn cache(&self) -> &CacheState {
         &self.cache
     }
 
@@ -90,7 +97,9 @@ impl WasmEngine {
 
 impl std::fmt::Debug for WasmEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WasmEngine").field("cache", &self.cache).finish_non_exhaustive()
+        f.debug_struct("WasmEngine")
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
     }
 }
 
@@ -107,7 +116,11 @@ fn open_cache(folder: &Path) -> Result<(Cache, PathBuf), String> {
 
 fn private_folder(folder: &Path) -> Result<(), String> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| error.to_string())?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| error.to_string())?;
     let facts = std::fs::symlink_metadata(folder).map_err(|error| error.to_string())?;
     if !facts.is_dir() {
         return Err("is not a folder".to_owned());
@@ -142,8 +155,13 @@ impl Ticker {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("wasm-epochs".to_owned()).spawn(tick)?;
-        Ok(Self { stop, thread: Some(thread) })
+        let thread = std::thread::Builder::new()
+            .name("wasm-epochs".to_owned())
+            .spawn(tick)?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
     }
 }
 

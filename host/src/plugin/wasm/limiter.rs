@@ -20,7 +20,13 @@ pub(super) struct MemoryLimiter {
 
 impl MemoryLimiter {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, now: 0, peak: 0, refused: None, entries: 0 }
+        Self {
+            limit,
+            now: 0,
+            peak: 0,
+            refused: None,
+            entries: 0,
+        }
     }
 
     /// Most bytes held so far.

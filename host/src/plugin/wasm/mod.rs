@@ -7,6 +7,8 @@ mod engine;
 mod limiter;
 mod session;
 
-pub use binary::{ComponentError, check, inspect};
-pub use engine::{CacheState, WasmEngine};
-pub use session::WasmSession;
+pub use binary::ComponentError;
+pub(crate) use binary::{check, inspect};
+pub use engine::CacheState;
+pub(crate) use engine::WasmEngine;
+pub(crate) use session::WasmSession;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use lm_bench_plugin::{Batch, Host, LogLevel, Resolved, Subscription};
 use wasmtime::{Store, Trap};
 
-use super::bindings::{MetricCollector, MetricCollectorPre};
+use super::ComponentError;
 use super::bindings::lm_bench::collector::{host, types};
+use super::bindings::{MetricCollector, MetricCollectorPre};
 use super::convert;
 use super::engine::{TICK, WasmEngine};
 use super::limiter::MemoryLimiter;
-use super::ComponentError;
 use crate::plugin::failure::{Failure, one_line};
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
@@ -46,7 +46,7 @@ impl host::Host for State {
 impl types::Host for State {}
 
 /// A loaded component. After a failure its store is never entered again.
-pub struct WasmSession {
+pub(crate) struct WasmSession {
     store: Store<State>,
     prepared: MetricCollectorPre<State>,
     /// Empty until the first call, so that start functions run under its limits and can only quarantine.
@@ -62,19 +62,29 @@ impl WasmSession {
     ///
     /// # Errors
     /// When it is not of the world of collectors.
-    pub fn load(
+    pub(crate) fn load(
         engine: &WasmEngine,
         bytes: &[u8],
         limits: &Limits,
         host: HostSide,
     ) -> Result<Self, ComponentError> {
         let prepared = engine.prepare(bytes)?;
-        let state = State { host, memory: MemoryLimiter::new(limits.memory_bytes), last_error: None };
+        let state = State {
+            host,
+            memory: MemoryLimiter::new(limits.memory_bytes),
+            last_error: None,
+        };
         let mut store = Store::new(engine.engine(), state);
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(limits.report_bytes);
         store.epoch_deadline_trap();
-        Ok(Self { store, prepared, guest: None, limits: limits.clone(), scratch: convert::Scratch::default() })
+        Ok(Self {
+            store,
+            prepared,
+            guest: None,
+            limits: limits.clone(),
+            scratch: convert::Scratch::default(),
+        })
     }
 
     /// Runs one call under a time limit.
@@ -99,9 +109,8 @@ impl WasmSession {
         call: impl FnOnce(&MetricCollector, &mut Store<State>) -> Called<T>,
     ) -> Result<T, Failure> {
         let text_bytes = self.limits.text_bytes;
-        self.call(limit, call)?.map_err(|fault| {
-            Failure::reported(convert::fault_code(fault.code), &fault.message, text_bytes)
-        })
+        self.call(limit, call)?
+            .map_err(|fault| Failure::reported(convert::fault_code(fault.code), &fault.message, text_bytes))
     }
 
     fn report(&self, metrics: Vec<types::Metric>) -> Report {
@@ -114,21 +123,22 @@ impl WasmSession {
 }
 
 impl Session for WasmSession {
-    fn describe(&mut self) -> Result<String, Failure> {
-        self.call(self.limits.call_time(), |guest, store| guest.lm_bench_collector_collector().call_describe(store))
-    }
-
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         let wanted = self.call_fallible(self.limits.call_time(), |guest, store| {
-            guest.lm_bench_collector_collector().call_subscribe(store, config, run)
+            guest
+                .lm_bench_collector_collector()
+                .call_subscribe(store, config, run)
         })?;
         Ok(convert::subscription(wanted))
     }
 
     fn open(&mut self, config: &str, run: &str, resolved: &Resolved) -> Result<(), Failure> {
-        let resolved = convert::resolved(resolved);
+        let columns = convert::columns_of(resolved);
+        let resolved = convert::resolved(resolved, &columns);
         self.call_fallible(self.limits.call_time(), |guest, store| {
-            guest.lm_bench_collector_collector().call_open(store, config, run, &resolved)
+            guest
+                .lm_bench_collector_collector()
+                .call_open(store, config, run, &resolved)
         })
     }
 
@@ -182,7 +192,10 @@ fn ticks(limit: Duration) -> u64 {
 /// Tells what ended a call.
 fn failure(error: &wasmtime::Error, state: &State, limits: &Limits, time: Duration) -> Failure {
     if let Some(wanted) = state.memory.refused() {
-        return Failure::MemoryLimit { wanted, limit: limits.memory_bytes };
+        return Failure::MemoryLimit {
+            wanted,
+            limit: limits.memory_bytes,
+        };
     }
     let text = |text: &str| one_line(text, limits.text_bytes);
     match error.downcast_ref::<Trap>() {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod build;
 mod facts;
 mod headline;
 mod judge;
@@ -17,12 +18,11 @@ pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 
+pub use build::metric_records;
 pub use facts::{Build, Cgroup, Cpu, EngineFacts, Environment, Gpu, ModelFacts};
 pub use headline::{Definition, Headline, Iteration, gigabytes, headline_metrics};
 pub use judge::{Note, Verdict};
-pub use metric::{
-    CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metric_records, metrics_json,
-};
+pub use metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metrics_json};
 pub use plugin::{PluginRecord, config_sha256, cpu_share, ns_per_row};
 
 /// Version of the record's layout: a new field raises the second number, a changed or removed one the first.

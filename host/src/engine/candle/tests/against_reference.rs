@@ -3,7 +3,7 @@
 use super::reference::Reference;
 use super::{assert_close, engine, small};
 use crate::engine::Engine;
-use crate::events::Recorder;
+use crate::engine::testing::quiet;
 use crate::model::{Architecture, Model, ModelConfig, RopeLayout, RopeScaling};
 
 const PROMPT: [u32; 7] = [5, 17, 3, 90, 3, 44, 61];
@@ -11,7 +11,7 @@ const PROMPT: [u32; 7] = [5, 17, 3, 90, 3, 44, 61];
 fn compare(config: ModelConfig) {
     let reference = Reference::new(&Model::dummy(config.clone(), 11));
     let mut engine = engine(config, None);
-    let mut rec = Recorder::disabled();
+    let mut rec = quiet();
     engine.begin(1, 10).expect("begin");
     let mut tokens = PROMPT.to_vec();
     let mut next = engine.prefill(&[tokens.clone()], &mut rec).expect("prefill")[0];

@@ -1,6 +1,8 @@
 //! The engine against an independent implementation, and against itself.
 
 mod against_reference;
+mod events;
+mod files;
 mod reference;
 mod steps;
 

@@ -3,15 +3,15 @@
 use super::{assert_close, engine, small};
 use crate::engine::candle::{CandleEngine, LoadOptions};
 use crate::engine::fp8::{Fp8Scales, Granularity};
+use crate::engine::testing::quiet;
 use crate::engine::{Engine, EngineError};
-use crate::events::Recorder;
 use crate::model::{Architecture, Model, preset};
 
 const LONG: [u32; 9] = [1, 7, 33, 80, 2, 2, 59, 12, 95];
 const SHORT: [u32; 4] = [64, 9, 9, 31];
 
 fn single(engine: &mut CandleEngine, prompt: &[u32], then: &[u32]) -> Vec<Vec<f32>> {
-    let mut rec = Recorder::disabled();
+    let mut rec = quiet();
     engine.begin(1, prompt.len() + then.len()).expect("begin");
     engine.prefill(&[prompt.to_vec()], &mut rec).expect("prefill");
     let mut all = vec![engine.logits().expect("logits").to_vec()];
@@ -39,7 +39,7 @@ fn a_batch_of_two_lengths_equals_two_runs() {
     for architecture in [Architecture::Llama, Architecture::Qwen3Moe] {
         let mut e = engine(small(architecture), None);
         let (a, b) = (single(&mut e, &LONG, &[8, 4]), single(&mut e, &SHORT, &[40, 77]));
-        let mut rec = Recorder::disabled();
+        let mut rec = quiet();
         e.begin(2, 11).expect("begin");
         e.prefill(&[LONG.to_vec(), SHORT.to_vec()], &mut rec)
             .expect("prefill");
@@ -64,7 +64,7 @@ fn a_second_begin_forgets_the_first() {
 
 #[test]
 fn misuse_is_an_error_that_says_what_to_do() {
-    let mut rec = Recorder::disabled();
+    let mut rec = quiet();
     let mut e = engine(small(Architecture::Llama), None);
     let text = |r: Result<Vec<u32>, EngineError>| r.expect_err("must fail").to_string();
     assert!(text(e.decode(&[1], &mut rec)).contains("`begin` must come before"));
