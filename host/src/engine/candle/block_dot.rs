@@ -145,6 +145,10 @@ impl WeightBlock for Q80 {
 }
 
 /// Products of one weight row with `R` rows of activations, which have as many blocks.
+#[expect(
+    clippy::needless_range_loop,
+    reason = "indexed loops of constant length are unrolled, so that the sums stay in registers"
+)]
 #[inline(always)]
 pub(super) fn dot_portable<W: WeightBlock, const R: usize>(
     weights: &[W],
@@ -162,6 +166,10 @@ pub(super) fn dot_portable<W: WeightBlock, const R: usize>(
 
 /// As [`dot_portable`], with AVX2.
 #[cfg(target_arch = "x86_64")]
+#[expect(
+    clippy::needless_range_loop,
+    reason = "indexed loops of constant length are unrolled, so that the sums stay in registers"
+)]
 #[inline(always)]
 pub(super) fn dot_avx2<W: WeightBlock, const R: usize>(
     simd: V3,
@@ -173,7 +181,6 @@ pub(super) fn dot_avx2<W: WeightBlock, const R: usize>(
     let mut minima = [0.0; R];
     for (weight, block) in weights.iter().zip(activations) {
         let codes = weight.prepare(simd);
-        // Indexed loops of constant length are unrolled, so that the sums stay in registers.
         for r in 0..R {
             let mut a: __m256i = cast(block.codes[r]);
             if let Some(signs) = codes.signs {
