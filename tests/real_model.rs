@@ -10,7 +10,10 @@
 //!   positions is bounded, and no difference may exceed [`ROUNDING`].
 //!
 //! `tests/all.sh` sets the variables that name the models. Without them these tests count as ignored.
-#![expect(clippy::print_stderr, reason = "this file brings its own test harness, which captures nothing")]
+#![expect(
+    clippy::print_stderr,
+    reason = "this file brings its own test harness, which captures nothing"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -40,7 +40,11 @@ fn subjects() -> [Subject; 2] {
             folder: root.join("tests/plugins/probe-collector"),
             kinds: &["token", "moe_route"],
         },
-        Subject { id: "moe-utilization", folder: root.join("plugins/moe-utilization"), kinds: &["moe_route"] },
+        Subject {
+            id: "moe-utilization",
+            folder: root.join("plugins/moe-utilization"),
+            kinds: &["moe_route"],
+        },
     ]
 }
 
@@ -52,8 +56,12 @@ fn targets(subject: &Subject) -> [(&'static str, String); 3] {
     };
     let file = |door| {
         let out = target_dir.join("doors");
-        let request =
-            BuildRequest { dir: subject.folder.clone(), door, out, target_dir: Some(target_dir.clone()) };
+        let request = BuildRequest {
+            dir: subject.folder.clone(),
+            door,
+            out,
+            target_dir: Some(target_dir.clone()),
+        };
         let built = build(&request).unwrap_or_else(|error| panic!("{}: {error}", subject.id));
         built.path.to_string_lossy().into_owned()
     };
@@ -65,8 +73,14 @@ fn targets(subject: &Subject) -> [(&'static str, String); 3] {
 }
 
 fn load(target: &str) -> Collectors {
-    let requests = Requests { plugins: vec![target.to_owned()], ..Requests::default() };
-    let policy = Policy { allow_native: true, ..Policy::default() };
+    let requests = Requests {
+        plugins: vec![target.to_owned()],
+        ..Requests::default()
+    };
+    let policy = Policy {
+        allow_native: true,
+        ..Policy::default()
+    };
     Collectors::load(&requests, &RunInfo::default(), &KindTable::builtin(), &policy)
         .unwrap_or_else(|error| panic!("{target}: {error}"))
 }
@@ -74,7 +88,12 @@ fn load(target: &str) -> Collectors {
 fn block<R: EventRow>(rows: u32, row: impl Fn(u32) -> R) -> Delivery {
     let mut block = Block::new(Arc::new(KINDS[R::INDEX].clone()), rows);
     (0..rows).for_each(|at| block.push(&row(at)));
-    Delivery { kind: R::INDEX, block, seq: 0, lost_before: 0 }
+    Delivery {
+        kind: R::INDEX,
+        block,
+        seq: 0,
+        lost_before: 0,
+    }
 }
 
 fn delivery(kind: &str, rows: u32) -> Delivery {
@@ -103,7 +122,12 @@ fn delivery(kind: &str, rows: u32) -> Delivery {
             };
             let mut block = Block::new(Arc::new(KINDS[moe_route::INDEX].clone()), rows);
             (0..rows).for_each(|at| block.push(&row(at)));
-            Delivery { kind: moe_route::INDEX, block, seq: 0, lost_before: 0 }
+            Delivery {
+                kind: moe_route::INDEX,
+                block,
+                seq: 0,
+                lost_before: 0,
+            }
         }
     }
 }
@@ -142,7 +166,9 @@ fn loading(criterion: &mut Criterion) {
     for (door, target) in targets(&probe) {
         // The first load fills the cache.
         drop(load(&target));
-        group.bench_function(BenchmarkId::new(door, "cached"), |bencher| bencher.iter(|| load(&target)));
+        group.bench_function(BenchmarkId::new(door, "cached"), |bencher| {
+            bencher.iter(|| load(&target))
+        });
     }
     let [_, _, (_, component)] = targets(&probe);
     let bytes = std::fs::read(&component).expect("the component was built");
@@ -188,16 +214,23 @@ fn ratios() {
                     for ((_, collectors), samples) in doors.iter_mut().zip(&mut samples) {
                         let start = clock.now_ns();
                         for _ in 0..calls {
-                            collectors.accept(black_box(&delivery), &symbols).expect("collectors take everything");
+                            collectors
+                                .accept(black_box(&delivery), &symbols)
+                                .expect("collectors take everything");
                         }
                         samples.push((clock.now_ns() - start) as f64 / (calls * u64::from(count)) as f64);
                     }
                 }
                 let medians = samples.map(median);
-                let shown = doors.iter().zip(medians).map(|((door, _), ns)| {
-                    format!("{door} {ns:.2} ns ({:.2}x)", ns / medians[0])
-                });
-                println!("{}/{kind}/{count}: {}", subject.id, shown.collect::<Vec<_>>().join(", "));
+                let shown = doors
+                    .iter()
+                    .zip(medians)
+                    .map(|((door, _), ns)| format!("{door} {ns:.2} ns ({:.2}x)", ns / medians[0]));
+                println!(
+                    "{}/{kind}/{count}: {}",
+                    subject.id,
+                    shown.collect::<Vec<_>>().join(", ")
+                );
             }
         }
         for (door, collectors) in doors {

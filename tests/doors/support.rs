@@ -61,7 +61,11 @@ pub(crate) fn three_doors(id: &str) -> [String; 3] {
 /// A policy that allows native code and keeps compiled components beside the other results of the build.
 pub(crate) fn policy() -> Policy {
     let component_cache = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("doors-cache"));
-    Policy { allow_native: true, component_cache, ..Policy::default() }
+    Policy {
+        allow_native: true,
+        component_cache,
+        ..Policy::default()
+    }
 }
 
 /// A policy with changed limits.

@@ -221,7 +221,9 @@ impl<'a> Loader<'a> {
 }
 
 fn cache_folder(policy: &Policy) -> Result<PathBuf, String> {
-    let own = || user_folder("XDG_CACHE_HOME", ".cache", |name| std::env::var_os(name)).map(|base| base.join("wasm"));
+    let own = || {
+        user_folder("XDG_CACHE_HOME", ".cache", |name| std::env::var_os(name)).map(|base| base.join("wasm"))
+    };
     policy
         .component_cache
         .clone()

@@ -247,7 +247,10 @@ mod tests {
         let mut callbacks = Callbacks::new(&mut host, limits);
         // SAFETY: the table is valid for the closure.
         callbacks.lend(|table| call(unsafe { &*table }));
-        let report = callbacks.report.into_metrics().map_err(|failure| failure.to_string());
+        let report = callbacks
+            .report
+            .into_metrics()
+            .map_err(|failure| failure.to_string());
         (report, host)
     }
 
@@ -264,7 +267,10 @@ mod tests {
     #[test]
     fn a_metric_is_copied() {
         let metrics = report(|_| ()).expect("kept");
-        assert_eq!((metrics[0].name.as_str(), &metrics[0].value), ("rows", &Value::Counter(3)));
+        assert_eq!(
+            (metrics[0].name.as_str(), &metrics[0].value),
+            ("rows", &Value::Counter(3))
+        );
     }
 
     #[test]
@@ -275,11 +281,27 @@ mod tests {
 
     #[test]
     fn metrics_that_lie_about_their_size_are_not_read() {
-        assert!(report(|metric| metric.size = 8).expect_err("small").contains("smaller than version 1"));
-        assert!(report(|metric| metric.shape = 9).expect_err("unknown").contains("unknown shape 9"));
+        assert!(
+            report(|metric| metric.size = 8)
+                .expect_err("small")
+                .contains("smaller than version 1")
+        );
+        assert!(
+            report(|metric| metric.shape = 9)
+                .expect_err("unknown")
+                .contains("unknown shape 9")
+        );
         // The pointers are null: reading them would end the test.
-        assert!(report(|metric| metric.labels_len = usize::MAX).expect_err("many").contains("more labels"));
-        assert!(report(|metric| metric.buckets_len = 1 << 40).expect_err("many").contains("more labels or values"));
+        assert!(
+            report(|metric| metric.labels_len = usize::MAX)
+                .expect_err("many")
+                .contains("more labels")
+        );
+        assert!(
+            report(|metric| metric.buckets_len = 1 << 40)
+                .expect_err("many")
+                .contains("more labels or values")
+        );
         // SAFETY: the context is valid; a null metric is what the test is about.
         let (nothing, _) = after(&Limits::default(), |table| unsafe {
             (table.metric)(table.context, std::ptr::null());
@@ -289,7 +311,10 @@ mod tests {
 
     #[test]
     fn logs_are_cut_and_symbols_that_nobody_knows_are_null() {
-        let limits = Limits { text_bytes: 4, ..Limits::default() };
+        let limits = Limits {
+            text_bytes: 4,
+            ..Limits::default()
+        };
         // SAFETY: the context is valid for the call; the length is cut before the text is read.
         let (_, host) = after(&limits, |table| unsafe {
             (table.log)(table.context, 77, abi::Bytes::of(b"abcdefgh"));
