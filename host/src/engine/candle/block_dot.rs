@@ -2,10 +2,6 @@
 //!
 //! Products are summed in integers within a block, exactly; blocks are summed in f32. The AVX2 form keeps eight
 //! partial sums, the portable form one.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "each row indexes several arrays of R, known to be in bounds"
-)]
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m128i, __m256i};

@@ -1,8 +1,4 @@
 //! A decoder in plain loops over f64, without cache, batching or any code of the engine. Slow and obvious.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "indices stand in the formulas that the loops follow"
-)]
 
 use std::collections::HashMap;
 
