@@ -10,15 +10,24 @@
 //!   positions is bounded, and no difference may exceed [`ROUNDING`].
 //!
 //! `tests/all.sh` sets the variables that name the models. Without them these tests count as ignored.
+#![expect(
+    clippy::print_stderr,
+    reason = "this file brings its own test harness, which captures nothing"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use lm_bench::clock::Clock;
 use lm_bench::engine::Engine;
 use lm_bench::engine::candle::{CandleEngine, LoadOptions};
-use lm_bench::events::Recorder;
+use lm_bench::events::{
+    CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, SymbolTable,
+};
 use lm_bench::model::{self, LoadFormat, Model};
+use lm_bench_plugin::Level;
 use serde::Deserialize;
 
 /// Logits closer than this are a tie that rounding may break either way.
@@ -70,6 +79,21 @@ fn argmax(logits: &[f32]) -> u32 {
     best.expect("logits") as u32
 }
 
+/// A recorder whose rows nobody reads.
+fn recorder() -> Result<(Recorder, Collection<()>), Failed> {
+    let setup = CollectionSetup {
+        config: RecorderConfig {
+            level: Level::Off,
+            ..RecorderConfig::default()
+        },
+        kinds: KindTable::builtin(),
+        symbols: Arc::new(SymbolTable::new()),
+        clock: Clock::start(),
+        mode: CollectMode::Live,
+    };
+    Ok(Collection::start(setup, None, ())?)
+}
+
 /// A position at which the engine prefers another token than the reference.
 struct Difference {
     /// Gap between the two candidates' logits.
@@ -79,7 +103,7 @@ struct Difference {
 
 /// Feeds a case's reference tokens.
 fn follow(engine: &mut CandleEngine, name: &str, case: &Case) -> Result<Vec<Difference>, Failed> {
-    let mut recorder = Recorder::disabled();
+    let (mut recorder, _collection) = recorder()?;
     let mut differences = Vec::new();
     engine.begin(1, case.prompt_tokens.len() + case.tokens.len())?;
     engine.prefill(std::slice::from_ref(&case.prompt_tokens), &mut recorder)?;

@@ -111,7 +111,7 @@ fn model_folders_that_are_not_what_they_say() {
 fn plans_with_mistakes() {
     let home = home();
     let plan = home.path().join("plan.toml");
-    let mut run = |text: &str| {
+    let run = |text: &str| {
         fs::write(&plan, text).expect("a writable folder");
         refusal(lm_bench(home.path()).args(["run", "--plan", "plan.toml"]))
     };

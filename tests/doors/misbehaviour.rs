@@ -153,7 +153,7 @@ fn memory_of_a_component_is_limited_and_told() {
 #[test]
 fn the_stack_of_a_component_is_limited() {
     let outcome = at_door(WASM, &json!({"mode": "recurse"}));
-    assert!(fault(&outcome).contains("recursion"), "{:?}", outcome.faults);
+    assert!(fault(&outcome).contains("recurs"), "{:?}", outcome.faults);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use lm_bench_plugin::kinds::{self, token};
 use lm_bench_plugin::{Block, EventRow, RunInfo};
 
 /// Folder of a crate of this repository.
-pub fn crate_folder(id: &str) -> PathBuf {
+pub(crate) fn crate_folder(id: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     ["plugins", "tests/plugins"]
         .iter()
@@ -30,7 +30,7 @@ fn target_dir() -> PathBuf {
 }
 
 /// The file of a plugin, built when it is first asked for.
-pub fn built(id: &str, door: BuildDoor) -> PathBuf {
+pub(crate) fn built(id: &str, door: BuildDoor) -> PathBuf {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     // A failed build panics in the test that asked for it; the others ask again.
     let mut built = BUILT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -53,28 +53,30 @@ pub fn built(id: &str, door: BuildDoor) -> PathBuf {
 }
 
 /// A plugin as the three doors have it: id, library, component.
-pub fn three_doors(id: &str) -> [String; 3] {
+pub(crate) fn three_doors(id: &str) -> [String; 3] {
     let path = |door| built(id, door).to_string_lossy().into_owned();
     [id.to_owned(), path(BuildDoor::Dylib), path(BuildDoor::Wasm)]
 }
 
-/// A policy that allows native code.
-pub fn policy() -> Policy {
+/// A policy that allows native code and keeps compiled components beside the other results of the build.
+pub(crate) fn policy() -> Policy {
+    let component_cache = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("doors-cache"));
     Policy {
         allow_native: true,
+        component_cache,
         ..Policy::default()
     }
 }
 
 /// A policy with changed limits.
-pub fn limited(change: impl FnOnce(&mut Limits)) -> Policy {
+pub(crate) fn limited(change: impl FnOnce(&mut Limits)) -> Policy {
     let mut policy = policy();
     change(&mut policy.limits);
     policy
 }
 
 /// Requests for one plugin with a configuration.
-pub fn request(target: &str, id: &str, config: &serde_json::Value) -> Requests {
+pub(crate) fn request(target: &str, id: &str, config: &serde_json::Value) -> Requests {
     let config = config.as_object().expect("an object").clone();
     Requests {
         plugins: vec![target.to_owned()],
@@ -84,7 +86,7 @@ pub fn request(target: &str, id: &str, config: &serde_json::Value) -> Requests {
 }
 
 /// A delivery of rows.
-pub fn delivery<R: EventRow>(rows: &[R], seq: u64, lost_before: u64) -> Delivery {
+pub(crate) fn delivery<R: EventRow>(rows: &[R], seq: u64, lost_before: u64) -> Delivery {
     let mut block = Block::new(Arc::new(kinds::KINDS[R::INDEX].clone()), rows.len() as u32);
     rows.iter().for_each(|row| block.push(row));
     Delivery {
@@ -96,7 +98,7 @@ pub fn delivery<R: EventRow>(rows: &[R], seq: u64, lost_before: u64) -> Delivery
 }
 
 /// Deliveries of the token kind: `rows` rows each, indices counting up.
-pub fn tokens(deliveries: u64, rows: u32) -> Vec<Delivery> {
+pub(crate) fn tokens(deliveries: u64, rows: u32) -> Vec<Delivery> {
     let row = |seq: u64, at: u32| token::Row {
         t_ns: seq * 1_000_000 + u64::from(at) * 1_000,
         request: seq % 3,
@@ -115,7 +117,7 @@ pub fn tokens(deliveries: u64, rows: u32) -> Vec<Delivery> {
 }
 
 /// Loads and runs collectors over deliveries.
-pub fn run(
+pub(crate) fn run(
     requests: &Requests,
     policy: &Policy,
     deliveries: &[Delivery],
@@ -131,7 +133,7 @@ pub fn run(
 }
 
 /// Runs the hostile collector over ten deliveries of seven rows.
-pub fn hostile(
+pub(crate) fn hostile(
     target: &str,
     config: &serde_json::Value,
     policy: &Policy,

@@ -12,6 +12,10 @@ use super::kind_table::KindTable;
 /// Empty blocks kept ready for each recorded kind, besides the one a producer fills.
 pub(super) const SPARE_BLOCKS: usize = 2;
 
+/// Most rows in a block of a kind with lists: with 128 experts 512 rows of `moe_route` take 0.5 MiB, so that the
+/// blocks in turn stay in the cache, and a full queue stays below 100 MiB.
+const MAX_LIST_ROWS: u32 = 512;
+
 /// A full block and where it comes from.
 #[derive(Debug)]
 pub(super) struct Handed {
@@ -116,9 +120,10 @@ impl Exchange {
 
     /// A new block; `None` for an index outside the table.
     pub(super) fn new_block(&self, kind: usize) -> Option<Block> {
-        self.kinds
-            .get(kind)
-            .map(|def| Block::new(Arc::clone(def), self.block_rows))
+        let def = self.kinds.get(kind)?;
+        let has_lists = def.columns.iter().any(|column| column.list);
+        let most = if has_lists { MAX_LIST_ROWS } else { u32::MAX };
+        Some(Block::new(Arc::clone(def), self.block_rows.min(most)))
     }
 
     /// Makes sure that spare blocks of a kind exist.

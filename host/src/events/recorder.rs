@@ -24,7 +24,7 @@ pub struct RecorderConfig {
     pub level: Level,
     /// One of this many forward passes is recorded for kinds of level `ops` and above; at least 1.
     pub sample_every: u32,
-    /// Rows per block, 1 to 2²⁰.
+    /// Rows per block, 1 to 2²⁰; blocks of kinds with lists have 512 at most.
     pub block_rows: u32,
     /// Full blocks that wait for the sinks before the oldest is dropped, 1 to 2¹⁶.
     pub queue_blocks: usize,

@@ -171,7 +171,7 @@ impl<'a> Loader<'a> {
     fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
         let any = found.iter().any(|found| matches!(found.code, Code::Wasm(..)));
         let engine = any
-            .then(|| WasmEngine::new(&policy.limits, cache_folder()))
+            .then(|| WasmEngine::new(&policy.limits, cache_folder(policy)))
             .transpose();
         let engine = engine.map_err(PluginError::Runtime)?;
         Ok(Self {
@@ -220,10 +220,14 @@ impl<'a> Loader<'a> {
     }
 }
 
-fn cache_folder() -> Result<PathBuf, String> {
-    let folder = user_folder("XDG_CACHE_HOME", ".cache", |name| std::env::var_os(name));
-    folder
-        .map(|folder| folder.join("wasm"))
+fn cache_folder(policy: &Policy) -> Result<PathBuf, String> {
+    let own = || {
+        user_folder("XDG_CACHE_HOME", ".cache", |name| std::env::var_os(name)).map(|base| base.join("wasm"))
+    };
+    policy
+        .component_cache
+        .clone()
+        .or_else(own)
         .ok_or_else(|| "there is no home folder to keep it in".to_owned())
 }
 

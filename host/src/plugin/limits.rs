@@ -99,4 +99,6 @@ pub struct Policy {
     pub limits: Limits,
     /// Folders of `--plugin-dir`, searched before all others.
     pub plugin_dirs: Vec<PathBuf>,
+    /// Folder for compiled components; by default `lm-bench/wasm` in the user's cache folder.
+    pub component_cache: Option<PathBuf>,
 }

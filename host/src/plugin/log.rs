@@ -51,8 +51,12 @@ impl LogBook {
         if second != self.second {
             (self.second, self.lines_in_second) = (second, 0);
         }
+        if self.lines_in_second >= self.lines_per_second || self.bytes_left == 0 {
+            self.refused += 1;
+            return;
+        }
         let text = one_line(text, self.line_bytes);
-        if self.lines_in_second >= self.lines_per_second || text.len() > self.bytes_left {
+        if text.len() > self.bytes_left {
             self.refused += 1;
             return;
         }

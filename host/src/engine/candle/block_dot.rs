@@ -2,10 +2,6 @@
 //!
 //! Products are summed in integers within a block, exactly; blocks are summed in f32. The AVX2 form keeps eight
 //! partial sums, the portable form one.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "each row indexes several arrays of R, known to be in bounds"
-)]
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m128i, __m256i};
@@ -145,6 +141,10 @@ impl WeightBlock for Q80 {
 }
 
 /// Products of one weight row with `R` rows of activations, which have as many blocks.
+#[expect(
+    clippy::needless_range_loop,
+    reason = "indexed loops of constant length are unrolled, so that the sums stay in registers"
+)]
 #[inline(always)]
 pub(super) fn dot_portable<W: WeightBlock, const R: usize>(
     weights: &[W],
@@ -162,6 +162,10 @@ pub(super) fn dot_portable<W: WeightBlock, const R: usize>(
 
 /// As [`dot_portable`], with AVX2.
 #[cfg(target_arch = "x86_64")]
+#[expect(
+    clippy::needless_range_loop,
+    reason = "indexed loops of constant length are unrolled, so that the sums stay in registers"
+)]
 #[inline(always)]
 pub(super) fn dot_avx2<W: WeightBlock, const R: usize>(
     simd: V3,
@@ -173,7 +177,6 @@ pub(super) fn dot_avx2<W: WeightBlock, const R: usize>(
     let mut minima = [0.0; R];
     for (weight, block) in weights.iter().zip(activations) {
         let codes = weight.prepare(simd);
-        // Indexed loops of constant length are unrolled, so that the sums stay in registers.
         for r in 0..R {
             let mut a: __m256i = cast(block.codes[r]);
             if let Some(signs) = codes.signs {

@@ -74,7 +74,10 @@ fn kernels(model: &Model, fp8: bool) -> Vec<String> {
 fn kernel(storage: StorageType, fp8: bool) -> String {
     let name = storage.name();
     match storage {
-        _ if storage.is_float() => format!("matmul {name}: gemm in f32"),
+        _ if storage.is_float() => format!(
+            "matmul {name}: gemm in f32; up to 4 rows own dot products, {}",
+            simd::name()
+        ),
         _ if fp8 => format!("matmul {name}: dequantised, gemm in f32"),
         StorageType::Q4_1 | StorageType::Q8_0 => {
             format!(

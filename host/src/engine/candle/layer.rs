@@ -26,8 +26,9 @@ pub(super) struct Layer {
 }
 
 /// The second half of a layer.
+#[expect(clippy::large_enum_variant, reason = "there is one per layer")]
 pub(super) enum Mlp {
-    Dense(Box<FeedForward>),
+    Dense(FeedForward),
     Experts {
         router: Linear,
         experts: Vec<FeedForward>,

@@ -7,6 +7,7 @@ use candle_core::{CpuStorage, Device, Storage, Tensor};
 use half::{bf16, f16};
 
 use super::blocks::BlockMatrix;
+use super::dense_dot;
 use crate::engine::EngineError;
 use crate::model::StorageType;
 
@@ -19,7 +20,7 @@ pub(super) struct Linear {
 }
 
 enum Weight {
-    /// `[inputs, outputs]`, a transposed view of the row-major weight in f32.
+    /// `[outputs, inputs]` in f32.
     Dense(Tensor),
     /// Blocks of a ggml format, through candle.
     Candle(QTensor),
@@ -31,7 +32,6 @@ impl Linear {
     /// Keeps the weight in f32; `values` is row-major `[outputs, inputs]`.
     pub(super) fn dense(values: Vec<f32>, (outputs, inputs): (usize, usize)) -> Result<Self, EngineError> {
         let weight = Tensor::from_vec(values, (outputs, inputs), &Device::Cpu)
-            .and_then(|t| t.t())
             .map_err(failed("preparing a weight"))?;
         Ok(Self {
             weight: Weight::Dense(weight),
@@ -86,10 +86,14 @@ impl Linear {
 
     /// `x` is `[rows, inputs]`; the result is `[rows, outputs]`.
     pub(super) fn forward(&self, x: &[f32]) -> Result<Vec<f32>, EngineError> {
-        let as_tensor = || Tensor::from_slice(x, (x.len() / self.inputs, self.inputs), &Device::Cpu);
+        let rows = x.len() / self.inputs;
+        let as_tensor = || Tensor::from_slice(x, (rows, self.inputs), &Device::Cpu);
         let product = match &self.weight {
             Weight::Own(w) => Ok(w.product(x)),
-            Weight::Dense(w) => as_tensor().and_then(|x| into_values(x.matmul(w)?)),
+            Weight::Dense(w) if rows <= dense_dot::MOST_ROWS => {
+                with_values(w, |w| Ok(dense_dot::product(w, x, self.inputs)))
+            }
+            Weight::Dense(w) => as_tensor().and_then(|x| into_values(x.matmul(&w.t()?)?)),
             Weight::Candle(w) => as_tensor().and_then(|x| into_values(x.apply_op1_no_bwd(w)?)),
         }
         .map_err(failed("a matrix product"))?;
@@ -104,7 +108,7 @@ impl Linear {
         let index = || Tensor::from_slice(ids, ids.len(), &Device::Cpu);
         match &self.weight {
             Weight::Own(w) => Ok(ids.iter().flat_map(|&id| w.row(id as usize)).collect()),
-            Weight::Dense(w) => index().and_then(|i| into_values(w.t()?.index_select(&i, 0)?)),
+            Weight::Dense(w) => index().and_then(|i| into_values(w.index_select(&i, 0)?)),
             Weight::Candle(w) => index().and_then(|i| into_values(w.embedding(&i)?)),
         }
         .map_err(failed("an embedding look-up"))
@@ -120,16 +124,23 @@ fn add_bias(mut values: Vec<f32>, bias: &[f32]) -> Vec<f32> {
     values
 }
 
-/// The values of a contiguous f32 tensor, without a copy where nobody else holds it.
-fn into_values(tensor: Tensor) -> candle_core::Result<Vec<f32>> {
+/// Calls `f` with the values of a contiguous f32 tensor.
+fn with_values<R>(
+    tensor: &Tensor,
+    f: impl FnOnce(&[f32]) -> candle_core::Result<R>,
+) -> candle_core::Result<R> {
     let (storage, layout) = tensor.storage_and_layout();
     match &*storage {
         Storage::Cpu(CpuStorage::F32(values)) => {
             let start = layout.start_offset();
-            Ok(values[start..start + layout.shape().elem_count()].to_vec())
+            f(&values[start..start + layout.shape().elem_count()])
         }
         _ => candle_core::bail!("expected f32 values on the CPU"),
     }
+}
+
+fn into_values(tensor: Tensor) -> candle_core::Result<Vec<f32>> {
+    with_values(&tensor, |values| Ok(values.to_vec()))
 }
 
 /// Turns candle's error into ours, with what was being done.

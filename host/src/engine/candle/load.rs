@@ -150,11 +150,11 @@ impl Loader<'_> {
             o: self.named(index, "attn_output", (h, q))?,
             mlp: match experts {
                 Some(experts) => self.experts(index, experts)?,
-                None => Mlp::Dense(Box::new(FeedForward {
+                None => Mlp::Dense(FeedForward {
                     gate: self.named(index, "ffn_gate", (wide, h))?,
                     up: self.named(index, "ffn_up", (wide, h))?,
                     down: self.named(index, "ffn_down", (h, wide))?,
-                })),
+                }),
             },
         })
     }

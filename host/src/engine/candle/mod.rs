@@ -7,6 +7,7 @@ mod attention;
 mod block_dot;
 mod blocks;
 mod cache;
+mod dense_dot;
 mod kernels;
 mod layer;
 mod linear;

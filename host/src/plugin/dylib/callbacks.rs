@@ -146,10 +146,10 @@ unsafe extern "C" fn metric(context: *mut c_void, metric: *const abi::MetricV1) 
 /// `metric` must be null or point to a metric whose pointers and lengths are valid.
 unsafe fn take_metric(callbacks: &mut Callbacks<'_>, metric: *const abi::MetricV1) {
     let report = &mut callbacks.report;
-    // SAFETY: the caller's promise; a metric starts with its size.
     let size = if metric.is_null() {
         0
     } else {
+        // SAFETY: the caller's promise; a metric starts with its size.
         unsafe { (&raw const (*metric).size).read() }
     };
     if (size as usize) < size_of::<abi::MetricV1>() {
@@ -217,4 +217,119 @@ unsafe fn slice<'a, T>(pointer: *const T, len: usize) -> &'a [T] {
     }
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(pointer, len) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::plugin::log::LogBook;
+
+    fn view(name: &[u8], shape: u32) -> abi::MetricV1 {
+        abi::MetricV1 {
+            size: size_of::<abi::MetricV1>() as u32,
+            shape,
+            name: abi::Bytes::of(name),
+            labels: std::ptr::null(),
+            labels_len: 0,
+            count: 3,
+            number: 0.0,
+            buckets: std::ptr::null(),
+            buckets_len: 0,
+            reason: abi::Bytes::of(&[]),
+            samples: 1,
+        }
+    }
+
+    /// What comes of a call that does something with the callbacks.
+    fn after(limits: &Limits, call: impl FnOnce(&abi::HostV1)) -> (Result<Vec<Metric>, String>, HostSide) {
+        let mut host = HostSide::new(LogBook::new(limits, Clock::fake()));
+        let mut callbacks = Callbacks::new(&mut host, limits);
+        // SAFETY: the table is valid for the closure.
+        callbacks.lend(|table| call(unsafe { &*table }));
+        let report = callbacks
+            .report
+            .into_metrics()
+            .map_err(|failure| failure.to_string());
+        (report, host)
+    }
+
+    fn report(change: impl FnOnce(&mut abi::MetricV1)) -> Result<Vec<Metric>, String> {
+        let mut metric = view(b"rows", abi::shape::COUNTER);
+        change(&mut metric);
+        // SAFETY: context and metric are valid for the call, or what the test is about.
+        let (report, _) = after(&Limits::default(), |table| unsafe {
+            (table.metric)(table.context, &raw const metric);
+        });
+        report
+    }
+
+    #[test]
+    fn a_metric_is_copied() {
+        let metrics = report(|_| ()).expect("kept");
+        assert_eq!(
+            (metrics[0].name.as_str(), &metrics[0].value),
+            ("rows", &Value::Counter(3))
+        );
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_replaced() {
+        let metrics = report(|metric| metric.name = abi::Bytes::of(b"ro\xffws")).expect("kept");
+        assert_eq!(metrics[0].name, "ro\u{fffd}ws");
+    }
+
+    #[test]
+    fn metrics_that_lie_about_their_size_are_not_read() {
+        assert!(
+            report(|metric| metric.size = 8)
+                .expect_err("small")
+                .contains("smaller than version 1")
+        );
+        assert!(
+            report(|metric| metric.shape = 9)
+                .expect_err("unknown")
+                .contains("unknown shape 9")
+        );
+        // The pointers are null: reading them would end the test.
+        assert!(
+            report(|metric| metric.labels_len = usize::MAX)
+                .expect_err("many")
+                .contains("more labels")
+        );
+        assert!(
+            report(|metric| metric.buckets_len = 1 << 40)
+                .expect_err("many")
+                .contains("more labels or values")
+        );
+        // SAFETY: the context is valid; a null metric is what the test is about.
+        let (nothing, _) = after(&Limits::default(), |table| unsafe {
+            (table.metric)(table.context, std::ptr::null());
+        });
+        assert!(nothing.expect_err("null").contains("smaller than version 1"));
+    }
+
+    #[test]
+    fn logs_are_cut_and_symbols_that_nobody_knows_are_null() {
+        let limits = Limits {
+            text_bytes: 4,
+            ..Limits::default()
+        };
+        // SAFETY: the context is valid for the call; the length is cut before the text is read.
+        let (_, host) = after(&limits, |table| unsafe {
+            (table.log)(table.context, 77, abi::Bytes::of(b"abcdefgh"));
+            assert!((table.symbol)(table.context, 5).ptr.is_null());
+        });
+        let line = &host.log.lines()[0];
+        assert_eq!((line.level, line.text.as_str()), (LogLevel::Error, "abcd"));
+    }
+
+    #[test]
+    fn a_null_context_is_ignored() {
+        // SAFETY: a null context is what the test is about.
+        let (report, _) = after(&Limits::default(), |table| unsafe {
+            (table.fault)(std::ptr::null_mut(), 1, abi::Bytes::of(b"x"));
+        });
+        assert_eq!(report, Ok(Vec::new()));
+    }
 }

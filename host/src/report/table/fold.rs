@@ -1,138 +1,184 @@
-//! Fewer rows: the values of one metric over layers, experts or many other labels become their smallest, middle and largest.
+//! Fewer rows: values per layer and expert become the smallest and largest beside the overall value, and a metric with many
+//! other labels becomes a ranking.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::super::record::MetricRecord;
+use super::super::record::{MetricRecord, MetricValue};
 use crate::stats::Distribution;
 
 /// Labels over which values are folded unless detail is asked for.
-const FOLDED: [&str; 2] = ["layer", "expert"];
-/// Rows of one metric beyond which the remaining labels are folded too.
-const MAX_ROWS: usize = 6;
+const FOLDED: [&str; 2] = ["expert", "layer"];
+/// Combinations of the remaining labels beyond which a metric becomes a ranking.
+pub(super) const MAX_ROWS: usize = 6;
+
+/// Labels as key and value.
+pub(super) type Labels<'a> = Vec<(&'a str, &'a str)>;
 
 /// One row of the table of values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Row<'a> {
-    /// A value as reported.
-    One(&'a MetricRecord),
-    /// Several values.
-    Many {
-        /// One of them, for name and unit.
-        first: &'a MetricRecord,
-        /// Labels that they share.
-        shared: BTreeMap<&'a str, &'a str>,
-        /// Labels in which they differ.
-        over: Vec<&'a str>,
-        /// Number of values.
-        count: usize,
-        /// Smallest.
-        min: f64,
-        /// Middle.
-        median: f64,
-        /// Largest.
-        max: f64,
-    },
+pub(super) struct Row<'a> {
+    /// The metric, or one of those behind the median.
+    pub(super) metric: &'a MetricRecord,
+    /// Labels of the value.
+    pub(super) labels: Labels<'a>,
+    /// The overall value; where there is none the median of the parts.
+    pub(super) value: MetricValue,
+    /// Samples behind the value; none for a median.
+    pub(super) n: Option<u64>,
+    /// Number of parts of which the value is the median.
+    pub(super) median_of: Option<usize>,
+    /// Smallest and largest of the parts.
+    pub(super) range: Option<(MetricValue, MetricValue)>,
+    /// Labels that tell the parts apart.
+    pub(super) over: Vec<&'a str>,
 }
 
-/// The rows of metrics that have a value, in their order: all of them with `detail`, else folded.
-pub(super) fn rows<'a>(metrics: &[&'a MetricRecord], detail: bool) -> Vec<Row<'a>> {
-    if detail {
-        let mut all = metrics.to_vec();
-        all.sort_by_cached_key(|metric| {
-            (
-                metric.plugin.clone(),
-                metric.name.clone(),
-                folds(metric),
-                natural(metric),
-            )
-        });
-        return all.into_iter().map(Row::One).collect();
+/// The rows of a plugin, most of them folded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Folded<'a> {
+    /// Rows by the labels over which they are folded; rows that are not are with the layers.
+    pub(super) blocks: BTreeMap<Vec<&'a str>, Vec<Row<'a>>>,
+    /// Rows of metrics with too many combinations of labels, by name.
+    pub(super) rankings: Vec<Vec<Row<'a>>>,
+}
+
+/// The metrics that have a value as they are; values per layer and expert last and by number.
+pub(super) fn unfolded<'a>(metrics: &[&'a MetricRecord]) -> Vec<Row<'a>> {
+    let mut all = metrics.to_vec();
+    all.sort_by_cached_key(|metric| (metric.name.clone(), is_part(metric), natural(metric)));
+    all.into_iter().filter_map(Row::of).collect()
+}
+
+/// Folds the metrics that have a value; they are in order of their names.
+pub(super) fn folded<'a>(metrics: &[&'a MetricRecord]) -> Folded<'a> {
+    let mut all = Folded::default();
+    for same_name in metrics.chunk_by(|left, right| left.name == right.name) {
+        let rows = rows(same_name);
+        let mut ranked = rows.clone();
+        ranked.dedup_by(|left, right| left.labels == right.labels);
+        if ranked.len() > MAX_ROWS {
+            all.rankings.push(ranked);
+            continue;
+        }
+        for row in rows {
+            let over = if row.over.is_empty() {
+                vec!["layer"]
+            } else {
+                row.over.clone()
+            };
+            all.blocks.entry(over).or_default().push(row);
+        }
+    }
+    all
+}
+
+/// Whether a metric is about one layer or expert.
+pub(super) fn is_part(metric: &MetricRecord) -> bool {
+    metric.labels.keys().any(|key| FOLDED.contains(&key.as_str()))
+}
+
+/// The rows of one name.
+fn rows<'a>(metrics: &[&'a MetricRecord]) -> Vec<Row<'a>> {
+    let mut parts: BTreeMap<(Labels<'a>, Labels<'a>), Vec<&'a MetricRecord>> = BTreeMap::new();
+    let mut wholes: BTreeMap<Labels<'a>, Row<'a>> = BTreeMap::new();
+    for metric in metrics {
+        let (over, kept): (Labels<'a>, Labels<'a>) =
+            labels_of(metric).partition(|(key, _)| FOLDED.contains(key));
+        if over.is_empty() {
+            wholes.extend(Row::of(metric).map(|row| (kept, row)));
+        } else {
+            // Only the keys tell which parts belong together.
+            let keys = over.into_iter().map(|(key, _)| (key, "")).collect();
+            parts.entry((kept, keys)).or_default().push(metric);
+        }
     }
     let mut rows = Vec::new();
-    for same_name in
-        metrics.chunk_by(|left, right| (&left.plugin, &left.name) == (&right.plugin, &right.name))
-    {
-        let (parts, wholes): (Vec<&MetricRecord>, Vec<&MetricRecord>) =
-            same_name.iter().copied().partition(|metric| folds(metric));
-        rows.extend(fold_all(&wholes));
-        rows.extend(fold_all(&parts));
+    for ((kept, over), parts) in &parts {
+        let over = over.iter().map(|(key, _)| *key).collect();
+        rows.extend(fold(parts, wholes.get(kept), over));
     }
+    wholes.retain(|kept, _| !parts.keys().any(|(of_parts, _)| of_parts == kept));
+    rows.extend(wholes.into_values());
+    rows.sort_by(|left, right| left.labels.cmp(&right.labels));
     rows
 }
 
-/// A row per combination of the labels that are kept, or one row where there are too many combinations.
-fn fold_all<'a>(metrics: &[&'a MetricRecord]) -> Vec<Row<'a>> {
-    let mut groups: BTreeMap<Vec<(&str, &str)>, Vec<&MetricRecord>> = BTreeMap::new();
-    for metric in metrics {
-        groups.entry(kept(metric)).or_default().push(metric);
+/// One row for the parts; a single part without an overall value stays as it is.
+fn fold<'a>(parts: &[&'a MetricRecord], whole: Option<&Row<'a>>, over: Vec<&'a str>) -> Option<Row<'a>> {
+    let (first, others) = parts.split_first()?;
+    if whole.is_none() && others.is_empty() {
+        return Row::of(first);
     }
-    if groups.len() > MAX_ROWS {
-        return vec![fold(metrics)];
+    let mut values: Vec<MetricValue> = parts.iter().filter_map(|part| part.value).collect();
+    values.sort_by(|left, right| left.as_f64().total_cmp(&right.as_f64()));
+    let range = Some((*values.first()?, *values.last()?));
+    if let Some(whole) = whole {
+        return Some(Row {
+            range,
+            over,
+            ..whole.clone()
+        });
     }
-    groups.values().map(|group| fold(group)).collect()
+    let median = Distribution::from_samples(values.iter().map(|value| value.as_f64()))
+        .ok()?
+        .median();
+    Some(Row {
+        metric: first,
+        labels: labels_of(first)
+            .filter(|(key, _)| !FOLDED.contains(key))
+            .collect(),
+        // The middle one of counts is a count.
+        value: values
+            .into_iter()
+            .find(|value| value.as_f64() == median)
+            .unwrap_or(MetricValue::Number(median)),
+        n: None,
+        median_of: Some(parts.len()),
+        range,
+        over,
+    })
 }
 
-fn folds(metric: &MetricRecord) -> bool {
-    metric.labels.keys().any(|key| FOLDED.contains(&key.as_str()))
+impl<'a> Row<'a> {
+    /// A metric as it is; none if it has no value.
+    pub(super) fn of(metric: &'a MetricRecord) -> Option<Self> {
+        Some(Self {
+            metric,
+            labels: labels_of(metric).collect(),
+            value: metric.value?,
+            n: Some(metric.n),
+            median_of: None,
+            range: None,
+            over: Vec::new(),
+        })
+    }
+}
+
+fn labels_of(metric: &MetricRecord) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = metric.labels.iter();
+    pairs.map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
 /// Labels in an order that puts layer 2 before layer 10.
 fn natural(metric: &MetricRecord) -> Vec<(String, u64, String)> {
-    let pairs = metric.labels.iter();
-    pairs
-        .map(|(key, value)| (key.clone(), value.parse().unwrap_or(u64::MAX), value.clone()))
+    labels_of(metric)
+        .map(|(key, value)| {
+            (
+                key.to_owned(),
+                value.parse().unwrap_or(u64::MAX),
+                value.to_owned(),
+            )
+        })
         .collect()
-}
-
-fn kept(metric: &MetricRecord) -> Vec<(&str, &str)> {
-    let pairs = metric
-        .labels
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()));
-    pairs.filter(|(key, _)| !FOLDED.contains(key)).collect()
-}
-
-fn fold<'a>(group: &[&'a MetricRecord]) -> Row<'a> {
-    let values = group
-        .iter()
-        .filter_map(|metric| metric.value)
-        .map(|value| value.as_f64());
-    let (Ok(values), Some((first, others))) = (Distribution::from_samples(values), group.split_first())
-    else {
-        unreachable!("groups are made of metrics with finite values");
-    };
-    if others.is_empty() {
-        return Row::One(first);
-    }
-    let keys: BTreeSet<&str> = group
-        .iter()
-        .flat_map(|metric| metric.labels.keys().map(String::as_str))
-        .collect();
-    let same = |key: &str| {
-        others
-            .iter()
-            .all(|other| other.labels.get(key) == first.labels.get(key))
-    };
-    let (shared, over): (Vec<&str>, Vec<&str>) = keys.into_iter().partition(|key| same(key));
-    Row::Many {
-        first,
-        shared: shared
-            .into_iter()
-            .map(|key| (key, first.labels[key].as_str()))
-            .collect(),
-        over,
-        count: group.len(),
-        min: values.min(),
-        median: values.median(),
-        max: values.max(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::record::{MetricValue, sample};
+    use super::super::super::record::sample;
+    use super::MetricValue::{Count, Number};
     use super::*;
 
+    /// Counts 0, 1, 2, … of one metric with these labels.
     fn metrics(labels: &[&[(&str, &str)]]) -> Vec<MetricRecord> {
         let template = sample::record()
             .metrics
@@ -144,61 +190,84 @@ mod tests {
                 .iter()
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect(),
-            value: Some(MetricValue::Count(index as u64)),
+            value: Some(Count(index as u64)),
             ..template.clone()
         };
         labels.iter().enumerate().map(of).collect()
     }
 
     #[test]
-    fn layers_fold_within_a_phase_and_overall_values_stay() {
+    fn layers_are_the_range_of_the_overall_value_of_their_phase() {
         let all = metrics(&[
             &[("phase", "decode")],
             &[("layer", "0"), ("phase", "decode")],
             &[("layer", "1"), ("phase", "decode")],
-            &[("layer", "2"), ("phase", "decode")],
             &[("layer", "0"), ("phase", "prefill")],
+            &[("phase", "load")],
         ]);
-        let borrowed: Vec<&MetricRecord> = all.iter().collect();
-        let rows = rows(&borrowed, false);
-        assert_eq!(rows.len(), 3);
-        assert_eq!(rows[0], Row::One(&all[0]));
-        let Row::Many {
-            shared,
-            over,
-            count,
-            min,
-            median,
-            max,
-            ..
-        } = &rows[1]
-        else {
-            panic!("{rows:?}")
-        };
+        let folded = folded(&all.iter().collect::<Vec<_>>());
+        let rows = &folded.blocks[&vec!["layer"]];
         assert_eq!(
-            (shared["phase"], over.as_slice(), *count),
-            ("decode", ["layer"].as_slice(), 3)
+            (folded.blocks.len(), folded.rankings.len(), rows.len()),
+            (1, 0, 3)
         );
-        assert_eq!((*min, *median, *max), (1.0, 2.0, 3.0));
-        assert_eq!(rows[2], Row::One(&all[4]), "a single value is shown as it is");
+        let decode = rows
+            .iter()
+            .find(|row| row.labels == [("phase", "decode")])
+            .unwrap();
+        assert_eq!(
+            (decode.value, decode.n, decode.median_of),
+            (Count(0), Some(40), None)
+        );
+        assert_eq!(decode.range, Some((Count(1), Count(2))));
+        let single = rows.iter().find(|row| row.labels.len() == 2).unwrap();
+        assert_eq!(
+            (single.value, single.range),
+            (Count(3), None),
+            "one part stays as it is"
+        );
+        let load = rows.iter().find(|row| row.labels == [("phase", "load")]).unwrap();
+        assert_eq!((load.value, load.range), (Count(4), None));
     }
 
     #[test]
-    fn detail_lists_overall_values_first_and_layers_by_number() {
-        let all = metrics(&[&[("layer", "10")], &[("layer", "2")], &[("phase", "decode")]]);
-        let rows = rows(&all.iter().collect::<Vec<_>>(), true);
-        assert_eq!(rows, [Row::One(&all[2]), Row::One(&all[1]), Row::One(&all[0])]);
+    fn parts_alone_give_their_median_and_experts_are_apart_from_layers() {
+        let all = metrics(&[
+            &[("expert", "0")],
+            &[("expert", "1")],
+            &[("layer", "0")],
+            &[("layer", "1")],
+            &[("layer", "2")],
+        ]);
+        let folded = folded(&all.iter().collect::<Vec<_>>());
+        let experts = &folded.blocks[&vec!["expert"]][0];
+        assert_eq!(
+            (experts.value, experts.median_of, experts.n),
+            (Number(0.5), Some(2), None)
+        );
+        let layers = &folded.blocks[&vec!["layer"]][0];
+        assert_eq!((layers.value, layers.median_of), (Count(3), Some(3)));
+        assert_eq!(layers.range, Some((Count(2), Count(4))));
     }
 
     #[test]
-    fn many_values_of_any_label_fold() {
+    fn many_values_of_any_label_become_a_ranking() {
         let names: Vec<String> = (0..9).map(|index| index.to_string()).collect();
         let labels: Vec<[(&str, &str); 1]> = names.iter().map(|name| [("tensor", name.as_str())]).collect();
         let all = metrics(&labels.iter().map(|label| label.as_slice()).collect::<Vec<_>>());
-        let rows = rows(&all.iter().collect::<Vec<_>>(), false);
-        let [Row::Many { over, count, .. }] = rows.as_slice() else {
-            panic!("{rows:?}")
-        };
-        assert_eq!((over.as_slice(), *count), (["tensor"].as_slice(), 9));
+        let folded = folded(&all.iter().collect::<Vec<_>>());
+        assert!(folded.blocks.is_empty());
+        assert_eq!(folded.rankings.len(), 1);
+        assert_eq!(folded.rankings[0].len(), 9);
+    }
+
+    #[test]
+    fn unfolded_lists_overall_values_first_and_layers_by_number() {
+        let all = metrics(&[&[("layer", "10")], &[("layer", "2")], &[("phase", "decode")]]);
+        let values: Vec<MetricValue> = unfolded(&all.iter().collect::<Vec<_>>())
+            .iter()
+            .map(|row| row.value)
+            .collect();
+        assert_eq!(values, [Count(2), Count(1), Count(0)]);
     }
 }

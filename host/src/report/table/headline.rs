@@ -2,10 +2,11 @@
 
 use super::super::record::{Definition, RunRecord};
 use super::format::{NONE, bytes, clean, number, short, unit};
+use super::grid::Grid;
 use super::style::Style;
-use super::{finish, heading, table, wrap};
+use super::{heading, reasons, wrap};
 
-/// Model, engine, machine and extent of the run, a line each.
+/// The verdict with its reasons; model, engine, machine and extent of the run, a line each.
 pub(super) fn facts(record: &RunRecord, style: Style) -> String {
     let verdict = if record.verdict.valid { "VALID" } else { "INVALID" };
     let title = format!("{} {}: {verdict}", record.tool.name, record.tool.version);
@@ -22,7 +23,7 @@ pub(super) fn facts(record: &RunRecord, style: Style) -> String {
                 .map_or(String::new(), |text| format!("\"{}\"", excerpt(text))),
         ),
     ];
-    let mut text = heading(style, &clean(&title));
+    let mut text = heading(style, &clean(&title)) + &reasons(record, style);
     for (name, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
         text += &wrap(style, &format!("  {name:<8} "), &clean(line));
         text.push('\n');
@@ -102,24 +103,33 @@ fn machine(record: &RunRecord) -> String {
 fn extent(record: &RunRecord, style: Style) -> String {
     let (counts, warmup) = (&record.counts, record.warmup.iterations);
     let per = |tokens: u64| tokens.checked_div(counts.requests).unwrap_or(0);
+    let sequences = counts.requests.checked_div(counts.iterations).unwrap_or(0);
     format!(
-        "{} iterations {} {} sequences {} ({} prompt + {} output tokens), {warmup} warm-up iterations apart",
-        counts.iterations,
-        style.times(),
-        counts.requests.checked_div(counts.iterations).unwrap_or(0),
-        style.times(),
+        "{} {times} {} {times} ({} prompt + {} output tokens), {} apart",
+        several(counts.iterations, "iteration"),
+        several(sequences, "sequence"),
         per(counts.prompt_tokens),
         per(counts.output_tokens),
+        several(warmup, "warm-up iteration"),
+        times = style.times(),
     )
+}
+
+fn several(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 /// The headline numbers with their statistic and interval, and the warm-up's beside them.
 pub(super) fn numbers(record: &RunRecord, style: Style) -> String {
     let headline = &record.headline;
-    let mut table = table(
-        style,
-        &["headline", "", "unit", "95 % interval", "warm-up", "statistic"],
-    );
+    let mut grid = Grid::default()
+        .text("headline")
+        .number("")
+        .word("unit")
+        .spare("95 % interval")
+        .spare("warm-up")
+        .text("statistic");
     let rows = [
         (
             "prefill_latency_ms",
@@ -137,7 +147,7 @@ pub(super) fn numbers(record: &RunRecord, style: Style) -> String {
     for (name, value, warmup) in rows {
         let definition = headline.definitions.get(name);
         let interval = definition.and_then(|definition| definition.interval);
-        table.add_row([
+        grid.push([
             name.to_owned(),
             value.map_or(NONE.to_owned(), number),
             definition.map_or(String::new(), |definition| unit(&definition.unit)),
@@ -152,7 +162,7 @@ pub(super) fn numbers(record: &RunRecord, style: Style) -> String {
             },
         ]);
     }
-    finish(table, style, &[1, 3, 4])
+    grid.render(style)
 }
 
 fn statistic(definition: &Definition) -> String {

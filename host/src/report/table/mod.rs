@@ -1,16 +1,21 @@
-//! The record for people: what ran, the headline numbers, distributions, the collectors' values, what they cost, and the
-//! verdict last, where the eye is when the run is over.
+//! The record for people: the verdict, what ran, the headline numbers, distributions, the collectors' values, what they
+//! cost, and the verdict again, where the eye is when the run is over.
 
 use super::record::RunRecord;
 
+mod distributions;
 mod fold;
 mod format;
+mod grid;
 mod headline;
-mod metrics;
+mod labels;
 mod plugins;
+mod ranking;
 mod style;
 #[cfg(test)]
 mod tests;
+mod unavailable;
+mod values;
 
 use style::Paint;
 pub use style::Style;
@@ -20,18 +25,19 @@ pub fn render(record: &RunRecord, style: &Style) -> String {
     let sections = [
         headline::facts(record, *style),
         headline::numbers(record, *style),
-        metrics::distributions(record, *style),
-        metrics::values(record, *style),
-        metrics::unavailable(record, *style),
-        plugins::account(record, *style),
+        distributions::render(record, *style),
+        values::render(record, *style),
+        unavailable::render(record, *style),
         plugins::events(record, *style),
+        plugins::account(record, *style),
         notes(record, *style),
     ];
     let mut text = sections
         .into_iter()
         .filter(|section| !section.is_empty())
         .collect::<Vec<_>>()
-        .join("\n");
+        .join("\n")
+        .replace(labels::TIE, " ");
     if !style.unicode {
         text = text
             .chars()
@@ -58,11 +64,15 @@ fn notes(record: &RunRecord, style: Style) -> String {
     }
     text += &style.paint(Paint::Bad, "Verdict: INVALID");
     text.push('\n');
-    for reason in &record.verdict.reasons {
-        text += &wrap(style, "  because ", &format::clean(&reason.text));
-        text.push('\n');
-    }
-    text
+    text + &reasons(record, style)
+}
+
+/// Why the result is invalid, a line each.
+fn reasons(record: &RunRecord, style: Style) -> String {
+    let reasons = record.verdict.reasons.iter();
+    reasons
+        .map(|reason| wrap(style, "  because ", &format::clean(&reason.text)) + "\n")
+        .collect()
 }
 
 /// A section's heading.
@@ -89,33 +99,4 @@ fn wrap(style: Style, lead: &str, text: &str) -> String {
         line += length;
     }
     lines
-}
-
-/// An empty table of the style. Columns exist once a row was added.
-fn table(style: Style, header: &[&str]) -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table
-        .force_no_tty()
-        .load_style(style.lines())
-        .set_content_arrangement(comfy_table::ContentArrangement::Dynamic)
-        .set_width(style.width)
-        .set_header(header.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-    table
-}
-
-/// The table as text, the columns in `right` aligned right and the others left. Names stay in one piece where they leave
-/// room for the rest.
-fn finish(mut table: comfy_table::Table, style: Style, right: &[usize]) -> String {
-    let names = table.column_max_content_widths().first().copied().unwrap_or(0);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
-        if index == 0 && names <= style.width / 2 {
-            column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
-        }
-        if right.contains(&index) {
-            column.set_cell_alignment(comfy_table::CellAlignment::Right);
-        }
-    }
-    let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
-    lines.collect()
 }

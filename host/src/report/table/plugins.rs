@@ -2,21 +2,27 @@
 
 use super::super::record::{PluginRecord, RunRecord};
 use super::format::{NONE, bytes, clean, count, number};
+use super::grid::Grid;
 use super::style::Style;
-use super::{finish, table};
+use super::wrap;
 
 /// The account of the plugins; the digests of their files in detail only.
 pub(super) fn account(record: &RunRecord, style: Style) -> String {
     if record.plugins.is_empty() {
         return String::new();
     }
-    let mut header = vec![
-        "plugin", "version", "door", "rows", "lost", "ns/row", "CPU %", "memory", "state",
-    ];
-    header.extend(style.detail.then_some("sha256"));
-    let mut table = table(style, &header);
+    let mut grid = Grid::default()
+        .text("plugin")
+        .text("version")
+        .word("door")
+        .number("rows")
+        .number("lost")
+        .spare("ns/row")
+        .number("CPU %")
+        .spare("memory")
+        .text("state");
     for plugin in &record.plugins {
-        let mut row = vec![
+        grid.push([
             clean(&plugin.id),
             clean(&plugin.version),
             clean(&plugin.door),
@@ -26,15 +32,13 @@ pub(super) fn account(record: &RunRecord, style: Style) -> String {
             plugin.cpu_share.map_or(NONE.to_owned(), percent),
             plugin.peak_memory.map_or(NONE.to_owned(), bytes),
             state(plugin).to_owned(),
-        ];
-        row.extend(
-            style
-                .detail
-                .then(|| plugin.sha256.as_deref().map_or(NONE.to_owned(), clean)),
-        );
-        table.add_row(row);
+        ]);
     }
-    finish(table, style, &[3, 4, 5, 6, 7])
+    let digests = record.plugins.iter().filter(|_| style.detail);
+    let digests = digests.filter_map(|plugin| plugin.sha256.as_deref().map(|sha256| (&plugin.id, sha256)));
+    let digests =
+        digests.map(|(id, sha256)| wrap(style, "  ", &clean(&format!("{id}: sha256 {sha256}"))) + "\n");
+    grid.render(style) + &digests.collect::<String>()
 }
 
 fn percent(share: f64) -> String {
@@ -59,14 +63,18 @@ pub(super) fn events(record: &RunRecord, style: Style) -> String {
     if record.events.is_empty() {
         return String::new();
     }
-    let mut table = table(style, &["events", "rows", "lost", "sampled"]);
+    let mut grid = Grid::default()
+        .text("events")
+        .number("rows")
+        .number("lost")
+        .text("sampled");
     for (kind, totals) in &record.events {
         let sampled = if totals.weight > 1 {
             format!("1 step in {}", totals.weight)
         } else {
             "all".to_owned()
         };
-        table.add_row([clean(kind), count(totals.rows), count(totals.lost), sampled]);
+        grid.push([clean(kind), count(totals.rows), count(totals.lost), sampled]);
     }
-    finish(table, style, &[1, 2])
+    grid.render(style)
 }

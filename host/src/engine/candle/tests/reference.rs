@@ -1,8 +1,4 @@
 //! A decoder in plain loops over f64, without cache, batching or any code of the engine. Slow and obvious.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "indices stand in the formulas that the loops follow"
-)]
 
 use std::collections::HashMap;
 
@@ -109,10 +105,10 @@ impl Reference {
             .collect();
         let out = |position: usize| {
             let mut concatenated = Vec::new();
-            for head in 0..c.heads {
+            for (head, q) in q[position].iter().enumerate() {
                 let kv = head * c.kv_heads / c.heads;
                 let score = |t: usize| {
-                    let products = q[position][head].iter().zip(&k[t][kv]);
+                    let products = q.iter().zip(&k[t][kv]);
                     products.map(|(a, b)| a * b).sum::<f64>() / (c.head_dim as f64).sqrt()
                 };
                 let p = softmax(&(0..=position).map(score).collect::<Vec<_>>());
