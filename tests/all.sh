@@ -13,14 +13,15 @@ if ! ls "$(rustc --print sysroot)/lib/rustlib/$target/lib" >/dev/null 2>&1; then
     rustup target add "$target"
 fi
 
-# model VARIABLE SCRIPT: exports the file that a script gets or makes.
+# model VARIABLE SCRIPT [ARGUMENT]: exports the file that a script gets or makes.
 model() {
-    local path
-    if path=$("tests/assets/$2" | tail -n 1) && [ -n "$path" ]; then
-        export "$1=$path"
-        echo "setup: $1=$path"
+    local variable=$1 path
+    shift
+    if path=$("tests/assets/$@" | tail -n 1) && [ -n "$path" ]; then
+        export "$variable=$path"
+        echo "setup: $variable=$path"
     else
-        echo "setup: tests/assets/$2 FAILED: the tests that need $1 will be SKIPPED" >&2
+        echo "setup: tests/assets/$* FAILED: the tests that need $variable will be SKIPPED" >&2
         [ -z "${CI:-}" ] || exit 1
     fi
 }
@@ -28,5 +29,6 @@ model() {
 model LM_BENCH_TEST_MODEL fetch-models.sh
 model LM_BENCH_TEST_F32_MODEL make-f32-model.sh
 model LM_BENCH_TEST_MOE_MODEL make-moe-model.sh
+model LM_BENCH_TEST_MOE_F32_MODEL make-moe-model.sh --f32
 
 exec cargo test --locked --workspace "$@"

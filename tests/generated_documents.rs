@@ -14,7 +14,9 @@ use moe_utilization as _;
 #[test]
 fn the_page_of_metrics_is_current() {
     let manifest = |bytes| serde_json::from_slice(bytes).expect("a manifest is valid JSON");
-    let mut manifests: Vec<Manifest> = builtin::registered().map(|found| manifest(found.manifest)).collect();
+    let mut manifests: Vec<Manifest> = builtin::registered()
+        .map(|found| manifest(found.manifest))
+        .collect();
     manifests.sort_by(|a, b| a.id.cmp(&b.id));
     assert_eq!(manifests.len(), 7);
     let page = markdown(&manifests);
@@ -23,5 +25,8 @@ fn the_page_of_metrics_is_current() {
         std::fs::write(&path, &page).expect("a writable page");
     }
     let found = std::fs::read_to_string(&path).expect("the page");
-    assert!(found == page, "docs/metrics.md is stale: LM_BENCH_UPDATE_DOCS=1 cargo test -p lm-bench rewrites it");
+    assert!(
+        found == page,
+        "docs/metrics.md is stale: LM_BENCH_UPDATE_DOCS=1 cargo test -p lm-bench rewrites it"
+    );
 }

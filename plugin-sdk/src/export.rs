@@ -20,6 +20,10 @@ macro_rules! export {
 
             $crate::__export_builtin!($collector, BYTES);
             $crate::__export_wasm!($collector, BYTES, LENGTH);
+            #[allow(
+                unexpected_cfgs,
+                reason = "the crate that exports need not know the cfg of the door"
+            )]
             #[cfg(lmb_door = "dylib")]
             const _: () = {
                 $crate::__export_dylib!($collector, BYTES, LENGTH);

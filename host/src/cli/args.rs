@@ -140,6 +140,11 @@ pub(super) struct PluginArgs {
     #[serde(skip)]
     pub plugin_config: Vec<ConfigEntry>,
 
+    /// Change what a plugin may take, such as memory_bytes=134217728; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = limit_entry)]
+    #[serde(skip)]
+    pub plugin_limit: Vec<(String, i64)>,
+
     /// Leave out the built-in collectors that run by default
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -203,7 +208,25 @@ fn config_entry(text: &str) -> Result<ConfigEntry, String> {
     }
 }
 
+fn limit_entry(text: &str) -> Result<(String, i64), String> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(key, value)| Some((key, value.parse::<i64>().ok()?)));
+    match parts {
+        Some((key, value)) if !key.is_empty() && value >= 0 => Ok((key.to_owned(), value)),
+        _ => Err("expected KEY=VALUE with a whole number, such as batch_ms=200".to_owned()),
+    }
+}
+
 impl PluginArgs {
+    /// The limits that were given, by key.
+    pub(crate) fn limits(&self) -> toml::Table {
+        self.plugin_limit
+            .iter()
+            .map(|(key, value)| (key.clone(), toml::Value::Integer(*value)))
+            .collect()
+    }
+
     /// Configuration by plugin id; of two values for a key the later one counts.
     pub(super) fn config(&self) -> PluginConfig {
         let mut config = PluginConfig::new();
@@ -226,6 +249,12 @@ impl RunArgs {
             table.insert(
                 "plugin_config".to_owned(),
                 toml::Value::try_from(self.plugins.config())?,
+            );
+        }
+        if !self.plugins.plugin_limit.is_empty() {
+            table.insert(
+                "plugin_limits".to_owned(),
+                toml::Value::Table(self.plugins.limits()),
             );
         }
         Ok(table)
@@ -271,6 +300,7 @@ mod tests {
             "--record=r.lmrec",
             "--plugin=p",
             "--plugin-config=p.k=[1]",
+            "--plugin-limit=batch_ms=200",
             "--no-default-plugins",
             "--plugin-dir=d",
             "--allow-native",

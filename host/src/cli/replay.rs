@@ -9,6 +9,7 @@ use super::exit::{Exit, Failure};
 use super::progress::Shown;
 use super::run::{check_target, ended, save, show};
 use crate::plan::PluginPlan;
+use crate::plugin::Limits;
 use crate::run::{self, ReplayPlan};
 use crate::stats::Percent;
 
@@ -26,6 +27,17 @@ pub(super) struct ReplayArgs {
     output: OutputArgs,
 }
 
+/// The default limits with those that were given.
+fn limits(args: &ReplayArgs) -> Result<Limits, Failure> {
+    let given = args.plugins.limits();
+    given.try_into().map_err(|error: toml::de::Error| {
+        Failure::unusable(format!(
+            "--plugin-limit: {}",
+            error.to_string().trim().replace('\n', " ")
+        ))
+    })
+}
+
 /// Replays a recording.
 pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     let percentiles = match args.output.metric_percentiles.as_slice() {
@@ -40,6 +52,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             dirs: args.plugins.plugin_dir.clone(),
             allow_native: args.plugins.allow_native,
             config: args.plugins.config(),
+            limits: limits(args)?,
         },
         metric_percentiles: percentiles,
     };

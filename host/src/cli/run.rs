@@ -77,6 +77,9 @@ pub(super) fn show(finished: &Finished, format: OutputFormat, detail: bool) -> R
         OutputFormat::Jsonl => report::jsonl(&finished.record),
         OutputFormat::Csv => report::csv(&finished.record),
     };
+    for remark in &finished.remarks {
+        output::note(remark);
+    }
     output::result(&text)?;
     Ok(match finished {
         Finished {

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::LoadFormat;
+use crate::plugin::Limits;
 use crate::stats::Percent;
 
 mod overlay;
@@ -95,6 +96,8 @@ pub struct PluginPlan {
     pub allow_native: bool,
     /// Configuration of each plugin by id.
     pub config: PluginConfig,
+    /// What each plugin may take.
+    pub limits: Limits,
 }
 
 /// Configuration keys by plugin id.
@@ -144,6 +147,8 @@ pub struct RunPlan {
     pub allow_native: bool,
     /// Configuration of plugins: key and value by plugin id.
     pub plugin_config: PluginConfig,
+    /// What each plugin may take of memory, time and space in the result.
+    pub plugin_limits: Limits,
     /// Percentiles that are reported for distributions.
     pub metric_percentiles: Vec<Percent>,
     /// Shape of the result on stdout.
@@ -182,6 +187,7 @@ impl Default for RunPlan {
             plugin_dir: Vec::new(),
             allow_native: false,
             plugin_config: PluginConfig::new(),
+            plugin_limits: Limits::default(),
             metric_percentiles: Percent::DEFAULT.to_vec(),
             output_format: OutputFormat::Table,
             detail: false,
@@ -214,6 +220,7 @@ impl RunPlan {
             dirs: self.plugin_dir.clone(),
             allow_native: self.allow_native,
             config: self.plugin_config.clone(),
+            limits: self.plugin_limits.clone(),
         }
     }
 

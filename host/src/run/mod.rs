@@ -50,6 +50,8 @@ impl Stop {
 pub struct Finished {
     /// The record, also when the run was interrupted.
     pub record: RunRecord,
+    /// Lines for the user beside the record: what plugins logged, what was not taken.
+    pub remarks: Vec<String>,
     /// Whether a plugin was quarantined.
     pub quarantined: bool,
     /// Whether the user ended the run early.

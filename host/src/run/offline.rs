@@ -20,6 +20,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let clock = Clock::start();
     let environment = facts::environment(&machine::facts());
     collecting::check_recording_name(plan)?;
+    collecting::check_plugins(&plan.plugins())?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
     let Loaded {
@@ -35,6 +36,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
     };
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
+    let mut remarks = collecting::remarks_before(&collectors);
     let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
 
     let source = match &tokenizer {
@@ -61,6 +63,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     record.output_sample = tokenizer.and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
     record.timings.load_s = Some(seconds(loaded_ns));
     let outcomes = collected.collectors.finish();
+    remarks.extend(collecting::remarks_after(&outcomes));
     record.timings.collect_s = Some(seconds(clock.now_ns() - collecting_ns));
     record.duration_s = seconds(clock.now_ns());
     record::add_collected(&mut record, &collected.totals, plan.sample_every);
@@ -71,6 +74,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     }
     progress.done();
     Ok(Finished {
+        remarks,
         quarantined: outcomes.iter().any(CollectorOutcome::quarantined),
         interrupted: parts.done.interrupted,
         record,

@@ -189,6 +189,8 @@ pub(super) fn finish_recording(
         record: bare,
     };
     let run = serde_json::to_value(run).expect("records have string keys and finite numbers");
-    writer.finish(run, totals)?;
+    writer
+        .finish(run, totals)
+        .map_err(|error| RunError::RecordingFailed(error.to_string()))?;
     Ok(())
 }

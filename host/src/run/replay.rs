@@ -35,9 +35,11 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
             error,
         })?;
     let mut collectors = collecting::collectors(&plan.plugins, &run_info, recording.kinds())?;
+    let mut remarks = collecting::remarks_before(&collectors);
     progress.stage("replaying");
     recording.replay(&mut collectors)?;
     let outcomes = collectors.finish();
+    remarks.extend(collecting::remarks_after(&outcomes));
     record.timings.collect_s = Some(record::seconds(clock.now_ns()));
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
     // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
@@ -50,6 +52,7 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
         .retain(|reason| codes.insert(reason.code.clone()));
     progress.done();
     Ok(Finished {
+        remarks,
         quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),
         interrupted: false,
         record,

@@ -85,11 +85,36 @@ impl Serialize for Percent {
     }
 }
 
+/// Reads `"p99.9"`, `"99.9"` and `99.9`: the last is what people write in a plan file.
 impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
+        struct TextOrNumber;
+
+        impl de::Visitor<'_> for TextOrNumber {
+            type Value = Percent;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a percentile such as 99.9")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Percent, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Percent, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Percent, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Percent, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_any(TextOrNumber)
     }
 }
 

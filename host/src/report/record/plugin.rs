@@ -11,7 +11,7 @@ pub struct PluginRecord {
     pub id: String,
     /// Version.
     pub version: String,
-    /// How it was loaded: `builtin`, `dylib` or `wasm`.
+    /// How it was loaded: `built-in`, `dylib` or `wasm`.
     pub door: String,
     /// File it was loaded from; `null` for built-in ones.
     pub path: Option<String>,
