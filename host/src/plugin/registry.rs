@@ -215,7 +215,7 @@ impl Registry {
     /// Tells all that is known of a plugin without executing it.
     ///
     /// # Errors
-    /// As [`Registry::find`].
+    /// When there is no such plugin, or its file cannot be read as one.
     pub fn inspect(&self, target: &str) -> Result<Inspection, PluginError> {
         let found = self.find(target)?;
         let problem = found.check().err().map(|error| error.to_string());
