@@ -58,7 +58,9 @@ impl Table {
 /// # Errors
 /// When it cannot be loaded, or is not what its file said.
 pub(super) fn load(bytes: &[u8], facts: &LibraryFacts) -> Result<Table, LibraryError> {
-    let memory = sealed(bytes).map_err(LibraryError::Memory)?;
+    // Never closed either: the loader tells libraries apart by path, and the next plugin's descriptor would get the
+    // same number and so this library.
+    let memory = ManuallyDrop::new(sealed(bytes).map_err(LibraryError::Memory)?);
     let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
     // SAFETY: loading runs the library's constructors; the user allowed native code, and the bytes were checked.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
