@@ -104,7 +104,7 @@ impl Registry {
         policy: &Policy,
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, PluginError> {
-        let builtin = builtin::all(&policy.limits).map_err(PluginError::builtin)?;
+        let builtin = builtin::all().map_err(PluginError::builtin)?;
         let folders = search::folders(policy, variable);
         Ok(Self {
             builtin,
