@@ -42,7 +42,8 @@ pub struct Demands {
 /// The collectors of a run.
 pub struct Collectors {
     members: Vec<Member>,
-    cache: Option<CacheState>,
+    /// Kept alive for its thread, which ends overlong calls.
+    engine: Option<WasmEngine>,
 }
 
 impl Collectors {
@@ -79,8 +80,10 @@ impl Collectors {
             let member = loader.load(found, config.into())?;
             members.push(start(member, &run, kinds, policy)?);
         }
-        let cache = loader.engine.as_ref().map(|engine| engine.cache().clone());
-        Ok(Self { members, cache })
+        Ok(Self {
+            members,
+            engine: loader.engine,
+        })
     }
 
     /// What has to be recorded for them.
@@ -107,7 +110,7 @@ impl Collectors {
 
     /// Whether compiled components are kept; `None` without WASM plugins.
     pub fn cache(&self) -> Option<&CacheState> {
-        self.cache.as_ref()
+        self.engine.as_ref().map(WasmEngine::cache)
     }
 
     /// Ends the collectors and takes their metrics.
@@ -195,7 +198,7 @@ impl<'a> Loader<'a> {
         let session: Box<dyn Session> = match (&found.code, &self.engine) {
             (Code::Builtin(builtin), _) => Box::new(BuiltinSession::new(builtin, limits, host)),
             (Code::Dylib(file, facts), _) => {
-                let loaded = DylibSession::load(&file.bytes, facts, limits, host);
+                let loaded = DylibSession::load(file, facts, limits, host);
                 Box::new(loaded.map_err(|error| PluginError::Library {
                     path: file.path.clone(),
                     error,
