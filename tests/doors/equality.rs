@@ -75,7 +75,13 @@ fn routes(step: u64, phase: u8, numbers: &mut Numbers) -> Delivery {
     let mut lists = Vec::new();
     for _ in 0..LAYERS {
         let mut counts = [0_u32; EXPERTS];
-        (0..2 * tokens).for_each(|_| counts[(numbers.below(11) % EXPERTS as u64) as usize] += 1);
+        for _ in 0..tokens {
+            // Two different experts per token, the first ones more often.
+            let first = numbers.below(11) as usize % EXPERTS;
+            let second = (first + 1 + numbers.below(EXPERTS as u64 - 1) as usize) % EXPERTS;
+            counts[first] += 1;
+            counts[second] += 1;
+        }
         let sums: Vec<f32> = (0..EXPERTS)
             .map(|_| (numbers.share() * tokens as f64 / 4.0) as f32)
             .collect();
