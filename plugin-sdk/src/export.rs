@@ -18,7 +18,15 @@ macro_rules! export {
             const BYTES: [u8; LENGTH] =
                 $crate::manifest::bytes::<LENGTH>(&<$collector>::INFO, <$collector>::METRICS);
 
-            $crate::__export_builtin!($collector, BYTES);
+            // A library has nobody to register with, and its manifest stands in it once.
+            #[allow(
+                unexpected_cfgs,
+                reason = "the crate that exports need not know the cfg of the door"
+            )]
+            #[cfg(not(lmb_door = "dylib"))]
+            const _: () = {
+                $crate::__export_builtin!($collector, BYTES);
+            };
             $crate::__export_wasm!($collector, BYTES, LENGTH);
             #[allow(
                 unexpected_cfgs,

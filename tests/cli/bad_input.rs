@@ -46,7 +46,8 @@ fn unknown_model_device_and_quantisation() {
 #[test]
 fn a_sequence_beyond_the_context_and_more_memory_than_there_is() {
     let home = home();
-    names(&refused(home.path(), &["--seq-len", "10000000"]), &["context"]);
+    let line = refusal(lm_bench(home.path()).args(["run", "--seq-len", "10000000"]));
+    names(&line, &["context"]);
     let line = refusal(lm_bench(home.path()).args(["run", "--model", "mixtral-8x7b"]));
     names(&line, &["memory", "needed", "available"]);
 }

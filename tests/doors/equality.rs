@@ -76,11 +76,11 @@ fn routes(step: u64, phase: u8, numbers: &mut Numbers) -> Delivery {
     for _ in 0..LAYERS {
         let mut counts = [0_u32; EXPERTS];
         for _ in 0..tokens {
-            // Two different experts per token, the first ones more often.
-            let first = numbers.below(11) as usize % EXPERTS;
-            let second = (first + 1 + numbers.below(EXPERTS as u64 - 1) as usize) % EXPERTS;
-            counts[first] += 1;
-            counts[second] += 1;
+            // Two different experts per token, some of them more often.
+            let first = numbers.below(11) % EXPERTS as u64;
+            let second = (first + 1 + numbers.below(EXPERTS as u64 - 1)) % EXPERTS as u64;
+            counts[first as usize] += 1;
+            counts[second as usize] += 1;
         }
         let sums: Vec<f32> = (0..EXPERTS)
             .map(|_| (numbers.share() * tokens as f64 / 4.0) as f32)

@@ -77,7 +77,6 @@ fn a_changed_interface_in_the_manifest_is_refused_before_loading() {
     for door in [BuildDoor::Dylib, BuildDoor::Wasm] {
         let mut bytes = std::fs::read(built("hostile", door)).expect("a plugin");
         let needle = b"\"requires\":[\"lmb.collector/1\"]";
-        // A library also has the manifest that it would register as built-in collector.
         let places: Vec<usize> = (0..bytes.len() - needle.len())
             .filter(|&at| bytes[at..].starts_with(needle))
             .collect();

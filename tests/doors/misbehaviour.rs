@@ -103,7 +103,7 @@ fn a_failure_in_checkpoint_or_finish_keeps_the_last_good_checkpoint() {
 
 #[test]
 fn an_endless_loop_in_a_component_is_interrupted_wherever_it_is() {
-    let policy = limited(|limits| limits.call_ms = 200);
+    let policy = limited(|limits| (limits.batch_ms, limits.call_ms) = (100, 200));
     let [_, _, wasm] = three_doors("hostile");
     for (at, limit) in [
         ("subscribe", 200),
@@ -120,7 +120,9 @@ fn an_endless_loop_in_a_component_is_interrupted_wherever_it_is() {
 
 #[test]
 fn a_late_native_plugin_is_stopped_after_the_call() {
-    let outcome = at_door(DYLIB, &json!({"mode": "sleep", "after": 3}));
+    let policy = limited(|limits| limits.batch_ms = 100);
+    let library = &three_doors("hostile")[DYLIB];
+    let outcome = hostile(library, &json!({"mode": "sleep", "after": 3}), &policy).expect("loaded");
     let text = fault(&outcome);
     assert!(
         text.contains("where 100 ms are allowed") && text.contains("cannot be interrupted"),

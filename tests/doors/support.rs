@@ -61,8 +61,15 @@ pub(crate) fn three_doors(id: &str) -> [String; 3] {
 /// A policy that allows native code and keeps compiled components beside the other results of the build.
 pub(crate) fn policy() -> Policy {
     let component_cache = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("doors-cache"));
+    // Tests run beside one another and beside compilers: only those of the time limits are strict about time.
+    let limits = Limits {
+        batch_ms: 30_000,
+        call_ms: 60_000,
+        ..Limits::default()
+    };
     Policy {
         allow_native: true,
+        limits,
         component_cache,
         ..Policy::default()
     }

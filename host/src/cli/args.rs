@@ -289,7 +289,7 @@ mod tests {
             "--batch-size=2",
             "--seq-len=3",
             "--output-len=4",
-            "--num-iters=5",
+            "--num-iters=15",
             "--warmup-iters=6",
             "--seed=7",
             "--threads=8",

@@ -16,8 +16,15 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     check_target(plan.save_result.as_deref())?;
     let stop = Stop::default();
     let handler = stop.clone();
+    // The first signal ends the run after the step; the second ends the program, whatever it is doing.
+    let on_signal = move || {
+        if handler.requested() {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+        handler.request();
+    };
     // Without a handler Ctrl-C ends the program at once and there is no partial result: worth a word, not the run.
-    if let Err(error) = ctrlc::set_handler(move || handler.request()) {
+    if let Err(error) = ctrlc::set_handler(on_signal) {
         output::note(&format!(
             "warning: Ctrl-C will end the run without a result: {error}"
         ));
@@ -81,6 +88,9 @@ pub(super) fn show(finished: &Finished, format: OutputFormat, detail: bool) -> R
         output::note(remark);
     }
     output::result(&text)?;
+    if let Some(error) = &finished.recording_failed {
+        return Err(Failure::failed(error));
+    }
     Ok(match finished {
         Finished {
             interrupted: true, ..

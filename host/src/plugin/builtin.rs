@@ -19,10 +19,10 @@ use super::session::{HostSide, Session};
 ///
 /// # Errors
 /// When one of them carries a manifest that is not valid, which is a fault of its crate.
-pub(crate) fn all(limits: &Limits) -> Result<Vec<(Manifest, &'static Builtin)>, ManifestError> {
+pub(crate) fn all() -> Result<Vec<(Manifest, &'static Builtin)>, ManifestError> {
     let mut found = Vec::new();
     for builtin in registered() {
-        found.push((identity::read(builtin.manifest, limits)?, builtin));
+        found.push((identity::read(builtin.manifest, &Limits::default())?, builtin));
     }
     found.sort_by(|a: &(Manifest, _), b| a.0.id.cmp(&b.0.id));
     Ok(found)

@@ -42,8 +42,7 @@ pub struct Demands {
 /// The collectors of a run.
 pub struct Collectors {
     members: Vec<Member>,
-    /// Kept alive for its thread, which ends overlong calls.
-    engine: Option<WasmEngine>,
+    cache: Option<CacheState>,
 }
 
 impl Collectors {
@@ -80,10 +79,8 @@ impl Collectors {
             let member = loader.load(found, config.into())?;
             members.push(start(member, &run, kinds, policy)?);
         }
-        Ok(Self {
-            members,
-            engine: loader.engine,
-        })
+        let cache = loader.engine.as_ref().map(|engine| engine.cache().clone());
+        Ok(Self { members, cache })
     }
 
     /// What has to be recorded for them.
@@ -110,7 +107,7 @@ impl Collectors {
 
     /// Whether compiled components are kept; `None` without WASM plugins.
     pub fn cache(&self) -> Option<&CacheState> {
-        self.engine.as_ref().map(WasmEngine::cache)
+        self.cache.as_ref()
     }
 
     /// Ends the collectors and takes their metrics.

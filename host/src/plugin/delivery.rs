@@ -135,7 +135,10 @@ impl Feed {
 
 /// How many of `rows` rows take at most `bytes` bytes, at least one.
 fn rows_in(bytes: usize, columns: &[ColumnData<'_>], rows: u32) -> u32 {
-    let all: usize = columns.iter().map(|column| column.data.len() * element_bytes(&column.data)).sum();
+    let all: usize = columns
+        .iter()
+        .map(|column| column.data.len() * element_bytes(&column.data))
+        .sum();
     let row = (all / rows.max(1) as usize).max(1);
     u32::try_from(bytes / row).unwrap_or(u32::MAX).max(1)
 }
@@ -224,7 +227,9 @@ mod tests {
                 columns: vec![2],
                 every,
             },
-            max_rows, usize::MAX)
+            max_rows,
+            usize::MAX,
+        )
     }
 
     fn deliver(feed: &mut Feed, block: &Block, lost: u64) -> Vec<Seen> {

@@ -131,8 +131,13 @@ impl Member {
         let config = self.config.to_string();
         let limit = self.limits.call_time();
         let resolved: Resolved = plan.resolved;
-        self.settle(|member| member.timed(limit, |session| session.open(&config, run, &resolved)))?;
         self.absent_kinds = plan.absent;
+        let opened =
+            self.settle(|member| member.timed(limit, |session| session.open(&config, run, &resolved)))?;
+        if opened.is_none() {
+            // Quarantined: what it would have taken is not worth recording for it.
+            return Ok(());
+        }
         self.feeds = plan
             .wanted
             .into_iter()

@@ -104,7 +104,7 @@ impl Registry {
         policy: &Policy,
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, PluginError> {
-        let builtin = builtin::all(&policy.limits).map_err(PluginError::builtin)?;
+        let builtin = builtin::all().map_err(PluginError::builtin)?;
         let folders = search::folders(policy, variable);
         Ok(Self {
             builtin,
@@ -215,7 +215,7 @@ impl Registry {
     /// Tells all that is known of a plugin without executing it.
     ///
     /// # Errors
-    /// As [`Registry::find`].
+    /// When there is no such plugin, or its file cannot be read as one.
     pub fn inspect(&self, target: &str) -> Result<Inspection, PluginError> {
         let found = self.find(target)?;
         let problem = found.check().err().map(|error| error.to_string());

@@ -20,10 +20,7 @@ pub(super) fn load(plan: &RunPlan) -> Result<Loaded, RunError> {
     let fp8 = fp8_scales(plan)?;
     let model = model::open(plan.model_name(), plan.load_format, plan.seed)?;
     let tokenizer = tokenizer(plan.prompt_source, &model)?;
-    let run = (
-        plan.batch_size as usize,
-        (plan.seq_len + plan.output_len) as usize,
-    );
+    let run = (plan.batch_size as usize, plan.tokens_per_sequence() as usize);
     let options = LoadOptions {
         fp8,
         run,

@@ -52,6 +52,8 @@ pub struct Finished {
     pub record: RunRecord,
     /// Lines for the user beside the record: what plugins logged, what was not taken.
     pub remarks: Vec<String>,
+    /// Why the recording that was asked for does not exist.
+    pub recording_failed: Option<RunError>,
     /// Whether a plugin was quarantined.
     pub quarantined: bool,
     /// Whether the user ended the run early.

@@ -69,12 +69,13 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     record::add_collected(&mut record, &collected.totals, plan.sample_every);
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
     record.judge(objections(&parts.done, collected.collectors_fault));
-    if let Some(recording) = collected.recording {
-        record::finish_recording(recording, (&record, &run_info), &collected.totals)?;
-    }
+    let recording_failed = collected.recording.and_then(|recording| {
+        record::finish_recording(recording, (&record, &run_info), &collected.totals).err()
+    });
     progress.done();
     Ok(Finished {
         remarks,
+        recording_failed,
         quarantined: outcomes.iter().any(CollectorOutcome::quarantined),
         interrupted: parts.done.interrupted,
         record,

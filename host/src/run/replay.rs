@@ -53,6 +53,7 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     progress.done();
     Ok(Finished {
         remarks,
+        recording_failed: None,
         quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),
         interrupted: false,
         record,

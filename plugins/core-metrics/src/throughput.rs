@@ -14,11 +14,11 @@ const fn rate(name: &'static str, unit: &'static str) -> MetricDef {
     MetricDef::gauge(name, unit).better(Direction::Higher)
 }
 
-const TOTAL: MetricDef = rate("total_tokens_per_second", "{token}/s")
+const TOTAL: MetricDef = rate("tokens_computed_per_second", "{token}/s")
     .formula("sum of weight * step.tokens / ((max t_ns - min(t_ns - host_ns)) / 1e9) over all steps")
     .about("Tokens computed, prompt and output together, per second of wall time from the first step's start to the last step's end.");
 
-const TOTAL_BUSY: MetricDef = rate("total_tokens_per_busy_second", "{token}/s")
+const TOTAL_BUSY: MetricDef = rate("tokens_computed_per_busy_second", "{token}/s")
     .formula("sum of weight * step.tokens / (sum of weight * step.host_ns / 1e9) over all steps")
     .about("Tokens computed, prompt and output together, per second spent in forward passes.");
 
@@ -35,12 +35,12 @@ const DECODE: MetricDef = rate("decode_tokens_per_second", "{token}/s")
     .about("Output tokens computed per second spent in decode steps (llama-bench's tg).");
 
 const PREFILL_WALL: MetricDef = rate("prefill_tokens_per_wall_second", "{token}/s")
-    .formula("sum of weight * step.tokens over steps with phase prefill / the wall time of total_tokens_per_second")
+    .formula("sum of weight * step.tokens over steps with phase prefill / the wall time of tokens_computed_per_second")
     .about("Prompt tokens of prefill steps per second of wall time.");
 
 const DECODE_WALL: MetricDef = rate("decode_tokens_per_wall_second", "{token}/s")
     .formula(
-        "sum of weight * step.tokens over steps with phase decode / the wall time of total_tokens_per_second",
+        "sum of weight * step.tokens over steps with phase decode / the wall time of tokens_computed_per_second",
     )
     .about("Output tokens of decode steps per second of wall time.");
 
@@ -313,8 +313,8 @@ mod tests {
     fn wall_time_and_busy_time_are_told_apart() {
         let metrics = three_steps().metrics();
         // Wall 100..165 ms = 65 ms, busy 50 ms, 68 tokens.
-        metrics.assert("total_tokens_per_second", &[], 68.0 / 0.065);
-        metrics.assert("total_tokens_per_busy_second", &[], 68.0 / 0.050);
+        metrics.assert("tokens_computed_per_second", &[], 68.0 / 0.065);
+        metrics.assert("tokens_computed_per_busy_second", &[], 68.0 / 0.050);
         metrics.assert("prefill_tokens_per_second", &[], 64.0 / 0.040);
         metrics.assert("decode_tokens_per_second", &[], 4.0 / 0.010);
         metrics.assert("prefill_tokens_per_wall_second", &[], 64.0 / 0.065);
@@ -322,7 +322,7 @@ mod tests {
         metrics.assert("engine_busy_ratio", &[], 50.0 / 65.0);
         metrics.assert("steps", &[("phase", "decode")], 2.0);
         metrics.assert("tokens_computed", &[("phase", "prefill")], 64.0);
-        assert_eq!(metrics.get("total_tokens_per_second", &[]).samples, 3);
+        assert_eq!(metrics.get("tokens_computed_per_second", &[]).samples, 3);
         assert_eq!(metrics.find("steps", &[("phase", "mixed")]), None);
     }
 
@@ -331,7 +331,7 @@ mod tests {
         let mut test = three_steps();
         test.row(&step(phase::MIXED, 32, (200, 10)));
         let metrics = test.metrics();
-        metrics.assert("total_tokens_per_second", &[], 100.0 / 0.1);
+        metrics.assert("tokens_computed_per_second", &[], 100.0 / 0.1);
         metrics.assert("prefill_tokens_per_second", &[], 64.0 / 0.040);
     }
 
@@ -341,7 +341,7 @@ mod tests {
         test.lose(5).row(&step(phase::DECODE, 2, (200, 5)));
         let metrics = test.metrics();
         let reason = "5 rows were lost, so the amount in the wall time is not known";
-        assert_eq!(metrics.unavailable("total_tokens_per_second", &[]), reason);
+        assert_eq!(metrics.unavailable("tokens_computed_per_second", &[]), reason);
         metrics.assert("decode_tokens_per_second", &[], 6.0 / 0.015);
     }
 
@@ -374,7 +374,7 @@ mod tests {
         let metrics = Test::new().metrics();
         assert!(
             metrics
-                .unavailable("total_tokens_per_second", &[])
+                .unavailable("tokens_computed_per_second", &[])
                 .starts_with("nothing was measured")
         );
         assert_eq!(
@@ -385,7 +385,7 @@ mod tests {
         test.row(&step(phase::DECODE, 2, (10, 0)));
         assert!(
             test.metrics()
-                .unavailable("total_tokens_per_second", &[])
+                .unavailable("tokens_computed_per_second", &[])
                 .starts_with("nothing")
         );
     }

@@ -74,8 +74,8 @@ pub(super) fn load(file: &PluginFile, facts: &LibraryFacts) -> Result<Table, Lib
 }
 
 fn load_new(bytes: &[u8], facts: &LibraryFacts) -> Result<Table, LibraryError> {
-    // Stays open as long as the library is loaded: the dynamic linker knows libraries by their path, and would
-    // return this one for a later plugin whose file got the same number.
+    // Never closed: the loader tells libraries apart by path, and the next plugin's descriptor would get the same
+    // number and so this library.
     let memory = ManuallyDrop::new(sealed(bytes).map_err(LibraryError::Memory)?);
     let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
     // SAFETY: loading runs the library's constructors; the user allowed native code, and the bytes were checked.

@@ -32,7 +32,7 @@ pub(crate) struct WasmEngine {
     engine: Engine,
     linker: Linker<State>,
     cache: CacheState,
-    _ticker: Ticker,
+    ticker: Arc<Ticker>,
 }
 
 impl WasmEngine {
@@ -65,7 +65,7 @@ impl WasmEngine {
             engine,
             linker,
             cache,
-            _ticker: ticker,
+            ticker: Arc::new(ticker),
         })
     }
 
@@ -87,6 +87,11 @@ impl WasmEngine {
         linked.and_then(MetricCollectorPre::new).map_err(|error| {
             ComponentError::Compile(format!("it does not fit the world of collectors: {error:#}"))
         })
+    }
+
+    /// What makes time limits work; each session keeps it for as long as it may call its guest.
+    pub(super) fn ticker(&self) -> Arc<Ticker> {
+        Arc::clone(&self.ticker)
     }
 
     /// The engine itself, for stores.
@@ -138,7 +143,7 @@ fn private_folder(folder: &Path) -> Result<(), String> {
 }
 
 /// Advances the engine's epoch until it is dropped.
-struct Ticker {
+pub(super) struct Ticker {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }

@@ -1,5 +1,6 @@
 //! A component as a session.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lm_bench_plugin::{Batch, Host, LogLevel, Resolved, Subscription};
@@ -9,7 +10,7 @@ use super::ComponentError;
 use super::bindings::lm_bench::collector::{host, types};
 use super::bindings::{MetricCollector, MetricCollectorPre};
 use super::convert;
-use super::engine::{TICK, WasmEngine};
+use super::engine::{TICK, Ticker, WasmEngine};
 use super::limiter::MemoryLimiter;
 use crate::plugin::failure::{Failure, one_line};
 use crate::plugin::gather::Report;
@@ -53,6 +54,7 @@ pub(crate) struct WasmSession {
     guest: Option<MetricCollector>,
     limits: Limits,
     scratch: convert::Scratch,
+    _ticker: Arc<Ticker>,
 }
 
 type Called<T> = wasmtime::Result<Result<T, types::Fault>>;
@@ -84,6 +86,7 @@ impl WasmSession {
             guest: None,
             limits: limits.clone(),
             scratch: convert::Scratch::default(),
+            _ticker: engine.ticker(),
         })
     }
 
