@@ -2,6 +2,7 @@
 
 mod components;
 mod equality;
+mod entries;
 mod files;
 mod misbehaviour;
 mod registry;

@@ -138,7 +138,10 @@ fn a_late_native_plugin_is_stopped_after_the_call() {
 
 #[test]
 fn memory_of_a_component_is_limited_and_told() {
-    let outcome = at_door(WASM, &json!({"mode": "alloc", "after": 1}));
+    let [_, _, wasm] = three_doors("hostile");
+    // Touching so much memory takes its time on a busy machine.
+    let policy = limited(|limits| limits.batch_ms = 60_000);
+    let outcome = hostile(&wasm, &json!({"mode": "alloc", "after": 1}), &policy).expect("loaded");
     let text = fault(&outcome);
     assert!(
         text.starts_with("asked for ") && text.ends_with("bytes of memory where 67108864 are allowed"),

@@ -195,7 +195,7 @@ impl<'a> Loader<'a> {
         let session: Box<dyn Session> = match (&found.code, &self.engine) {
             (Code::Builtin(builtin), _) => Box::new(BuiltinSession::new(builtin, limits, host)),
             (Code::Dylib(file, facts), _) => {
-                let loaded = DylibSession::load(&file.bytes, facts, limits, host);
+                let loaded = DylibSession::load(file, facts, limits, host);
                 Box::new(loaded.map_err(|error| PluginError::Library {
                     path: file.path.clone(),
                     error,

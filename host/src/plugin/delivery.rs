@@ -9,6 +9,7 @@ use super::resolve::Wanted;
 pub(crate) struct Feed {
     wanted: Wanted,
     max_rows: u32,
+    max_bytes: usize,
     seq: u64,
     /// Rows of the kind that arrived so far: decides which ones a sampling takes.
     arrived: u64,
@@ -20,10 +21,11 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// A feed that has delivered nothing.
-    pub(crate) fn new(wanted: Wanted, max_rows: u32) -> Self {
+    pub(crate) fn new(wanted: Wanted, max_rows: u32, max_bytes: usize) -> Self {
         Self {
             wanted,
             max_rows,
+            max_bytes,
             seq: 0,
             arrived: 0,
             lost: 0,
@@ -75,7 +77,7 @@ impl Feed {
         delivered
     }
 
-    /// Delivers columns of `rows` rows in batches of at most `max_rows`.
+    /// Delivers columns of `rows` rows in batches within the limits; a batch has at least one row.
     fn split<E>(
         &mut self,
         columns: &[ColumnData<'_>],
@@ -84,9 +86,10 @@ impl Feed {
         deliver: &mut impl FnMut(&Batch<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut part = Vec::with_capacity(columns.len());
+        let most = self.max_rows.min(rows_in(self.max_bytes, columns, rows));
         let mut from = 0;
         while from < rows {
-            let to = rows.min(from.saturating_add(self.max_rows));
+            let to = rows.min(from.saturating_add(most));
             part.clear();
             part.extend(columns.iter().map(|column| ColumnData {
                 width: column.width,
@@ -127,6 +130,25 @@ impl Feed {
         } else {
             0
         }
+    }
+}
+
+/// How many of `rows` rows take at most `bytes` bytes, at least one.
+fn rows_in(bytes: usize, columns: &[ColumnData<'_>], rows: u32) -> u32 {
+    let all: usize = columns
+        .iter()
+        .map(|column| column.data.len() * element_bytes(&column.data))
+        .sum();
+    let row = (all / rows.max(1) as usize).max(1);
+    u32::try_from(bytes / row).unwrap_or(u32::MAX).max(1)
+}
+
+const fn element_bytes(data: &Data<'_>) -> usize {
+    match data {
+        Data::U8(_) => 1,
+        Data::U16(_) => 2,
+        Data::U32(_) | Data::F32(_) => 4,
+        Data::U64(_) | Data::I64(_) | Data::F64(_) => 8,
     }
 }
 
@@ -206,6 +228,7 @@ mod tests {
                 every,
             },
             max_rows,
+            usize::MAX,
         )
     }
 
@@ -291,7 +314,7 @@ mod tests {
             columns: vec![4],
             every: 2,
         };
-        let mut feed = Feed::new(wanted, 100);
+        let mut feed = Feed::new(wanted, 100, usize::MAX);
         let mut seen = Vec::new();
         let delivered = feed.deliver(&block, 0, |batch| {
             assert_eq!(batch.columns[0].width, 2);
@@ -303,6 +326,40 @@ mod tests {
         });
         delivered.expect("cannot fail");
         assert_eq!(seen, [0, 1, 20, 21]);
+    }
+
+    #[test]
+    fn wide_rows_come_in_smaller_batches() {
+        let gate = [0.0_f32; 10];
+        let expert = [7_u32; 10];
+        let mut block = Block::new(Arc::new(KINDS[moe_assign::INDEX].clone()), 5);
+        for token in 0..5 {
+            block.push(&moe_assign::Row {
+                token,
+                expert: &expert,
+                gate: &gate,
+                ..Default::default()
+            });
+        }
+        let rows = |max_bytes| {
+            let wanted = Wanted {
+                kind: moe_assign::INDEX,
+                id: 0,
+                columns: vec![4, 5],
+                every: 1,
+            };
+            let mut rows = Vec::new();
+            let delivered = Feed::new(wanted, 100, max_bytes).deliver(&block, 0, |batch| {
+                rows.push(batch.rows);
+                Ok::<(), Infallible>(())
+            });
+            delivered.expect("cannot fail");
+            rows
+        };
+        // Two lists of ten values of four bytes: 80 bytes per row.
+        assert_eq!(rows(160), [2, 2, 1]);
+        assert_eq!(rows(239), [2, 2, 1]);
+        assert_eq!(rows(79), [1, 1, 1, 1, 1]);
     }
 
     #[test]

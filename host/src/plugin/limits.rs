@@ -20,6 +20,8 @@ pub struct Limits {
     pub call_ms: u64,
     /// Rows per batch; a plugin may ask for fewer.
     pub max_rows: u32,
+    /// Bytes per batch; a single row may have more.
+    pub batch_bytes: usize,
     /// Kinds in a subscription.
     pub wants: usize,
     /// Metrics in one report.
@@ -60,6 +62,7 @@ impl Default for Limits {
             batch_ms: 100,
             call_ms: 5_000,
             max_rows: lm_bench_plugin::DEFAULT_MAX_ROWS,
+            batch_bytes: MIB,
             wants: 64,
             metrics: lm_bench_plugin::MAX_METRICS,
             name_bytes: 128,

@@ -141,7 +141,7 @@ impl Member {
         self.feeds = plan
             .wanted
             .into_iter()
-            .map(|wanted| Feed::new(wanted, plan.max_rows))
+            .map(|wanted| Feed::new(wanted, plan.max_rows, self.limits.batch_bytes))
             .collect();
         Ok(())
     }

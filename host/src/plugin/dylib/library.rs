@@ -1,10 +1,12 @@
 //! Loads a checked library and finds its table of functions.
 #![allow(unsafe_code, reason = "this module is the dylib edge")]
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd as _;
+use std::sync::{Mutex, PoisonError};
 
 use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -15,6 +17,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use super::elf::LibraryFacts;
 use crate::plugin::HOST_VERSION;
 use crate::plugin::failure::one_line;
+use crate::plugin::file::PluginFile;
 
 /// Why a library that looked right could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +57,25 @@ impl Table {
 }
 
 /// Loads a library from the bytes that were checked. From here on it can do anything that this process can.
+/// The same bytes are loaded once in a process, because they are never unloaded.
 ///
 /// # Errors
 /// When it cannot be loaded, or is not what its file said.
-pub(super) fn load(bytes: &[u8], facts: &LibraryFacts) -> Result<Table, LibraryError> {
-    // Never closed either: the loader tells libraries apart by path, and the next plugin's descriptor would get the
-    // same number and so this library.
+pub(super) fn load(file: &PluginFile, facts: &LibraryFacts) -> Result<Table, LibraryError> {
+    static LOADED: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
+    // A panic while the lock is held leaves the map whole: entries are only added.
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(table) = loaded.get(&file.sha256) {
+        return Ok(*table);
+    }
+    let table = load_new(&file.bytes, facts)?;
+    loaded.insert(file.sha256.clone(), table);
+    Ok(table)
+}
+
+fn load_new(bytes: &[u8], facts: &LibraryFacts) -> Result<Table, LibraryError> {
+    // Never closed: the loader tells libraries apart by path, and the next plugin's descriptor would get the same
+    // number and so this library.
     let memory = ManuallyDrop::new(sealed(bytes).map_err(LibraryError::Memory)?);
     let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
     // SAFETY: loading runs the library's constructors; the user allowed native code, and the bytes were checked.

@@ -10,6 +10,7 @@ use super::callbacks::Callbacks;
 use super::elf::LibraryFacts;
 use super::library::{self, LibraryError, Table};
 use crate::plugin::failure::Failure;
+use crate::plugin::file::PluginFile;
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
 use crate::plugin::session::{HostSide, Session};
@@ -40,17 +41,17 @@ struct Columns(Vec<abi::ColumnV1>);
 unsafe impl Send for Columns {}
 
 impl DylibSession {
-    /// Loads a library whose bytes were inspected.
+    /// Loads a library whose file was inspected.
     ///
     /// # Errors
     /// When it cannot be loaded, or is not what its file said.
     pub(crate) fn load(
-        bytes: &[u8],
+        file: &PluginFile,
         facts: &LibraryFacts,
         limits: &Limits,
         host: HostSide,
     ) -> Result<Self, LibraryError> {
-        let table = library::load(bytes, facts)?;
+        let table = library::load(file, facts)?;
         Ok(Self {
             table,
             instance: Instance(std::ptr::null_mut()),

@@ -69,16 +69,19 @@ fn offered() -> String {
         .join(", ")
 }
 
-/// Validates a component and reads manifest and imports. Executes nothing.
+/// Validates a component and reads manifest and imports. Executes nothing. The bodies of functions are left to the
+/// compiler, which validates them before it translates them: they are most of the bytes.
 ///
 /// # Errors
 /// When it is not a component with a manifest. A component that this version cannot run is no error.
 pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, ComponentError> {
     let invalid = |error: wasmparser::BinaryReaderError| ComponentError::Invalid(error.to_string());
-    Validator::new().validate_all(bytes).map_err(invalid)?;
+    let mut validator = Validator::new();
     let mut found = Found::default();
     for payload in Parser::new(0).parse_all(bytes) {
-        found.take(payload.map_err(invalid)?)?;
+        let payload = payload.map_err(invalid)?;
+        validator.payload(&payload).map_err(invalid)?;
+        found.take(payload)?;
     }
     match found.manifests.as_slice() {
         [] if !found.exports_collector => Err(ComponentError::World),

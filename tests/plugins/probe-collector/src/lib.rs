@@ -1,7 +1,6 @@
 //! A collector that does a little work per row, for the benchmarks of the doors.
 
 use lm_bench_plugin::kinds::{moe_route, token};
-use lm_bench_plugin::math::Sum;
 use lm_bench_plugin::{
     Batch, Col, Collector, Cx, Direction, Fault, Info, List, MetricDef, Resolved, RunInfo, Sink,
     Subscription, Want, export,
@@ -23,8 +22,9 @@ pub struct Probe {
     requests: u64,
     tokens: u64,
     chunks: u64,
-    per_expert: Vec<u64>,
-    probability: Sum,
+    assignments: u64,
+    busiest: u32,
+    mix: u32,
 }
 
 #[derive(Debug)]
@@ -45,12 +45,12 @@ const REQUESTS: MetricDef = MetricDef::counter("request_mix").formula("xor over 
 const CHUNKS: MetricDef = MetricDef::counter("chunks").formula("sum(token.chunk + token.index)");
 const GAPS: MetricDef =
     MetricDef::distribution("gap_log2_ns", "1").formula("floor(log2(t_ns - previous t_ns))");
-const LOAD: MetricDef = MetricDef::counter("assignments")
-    .formula("sum(moe_route.counts) per expert")
-    .labels(&["expert"]);
-const PROBABILITY: MetricDef = MetricDef::gauge("probability", "1")
+const ASSIGNMENTS: MetricDef = MetricDef::counter("assignments").formula("sum(moe_route.counts)");
+const BUSIEST: MetricDef = MetricDef::gauge("busiest", "1")
     .better(Direction::Neither)
-    .formula("sum(moe_route.prob_sum)");
+    .formula("max(moe_route.counts)");
+const PROBABILITY_MIX: MetricDef =
+    MetricDef::counter("probability_mix").formula("xor over the bits of moe_route.prob_sum");
 
 impl Probe {
     fn tokens(&mut self, batch: &Batch<'_>) {
@@ -68,18 +68,16 @@ impl Probe {
         }
     }
 
+    /// Touches each value once, with operations that any order gives the same result of.
     fn routes(&mut self, batch: &Batch<'_>) {
         let (counts, probabilities) = (batch.get(self.columns.counts), batch.get(self.columns.prob_sum));
-        self.per_expert
-            .resize(self.per_expert.len().max(counts.width()), 0);
-        for row in counts.iter() {
-            for (total, count) in self.per_expert.iter_mut().zip(row) {
-                *total += u64::from(*count);
-            }
-        }
-        for row in probabilities.iter() {
-            self.probability
-                .add(row.iter().map(|value| f64::from(*value)).sum());
+        for (counts, probabilities) in counts.iter().zip(probabilities.iter()) {
+            let sum = counts.iter().fold(0_u32, |sum, count| sum.wrapping_add(*count));
+            self.assignments += u64::from(sum);
+            self.busiest = self.busiest.max(counts.iter().copied().max().unwrap_or(0));
+            self.mix = probabilities
+                .iter()
+                .fold(self.mix, |mix, value| mix ^ value.to_bits());
         }
     }
 }
@@ -91,7 +89,15 @@ impl Collector for Probe {
         about: "does a little work per row",
         license: "MIT OR Apache-2.0",
     };
-    const METRICS: &'static [MetricDef] = &[TOKENS, REQUESTS, CHUNKS, GAPS, LOAD, PROBABILITY];
+    const METRICS: &'static [MetricDef] = &[
+        TOKENS,
+        REQUESTS,
+        CHUNKS,
+        GAPS,
+        ASSIGNMENTS,
+        BUSIEST,
+        PROBABILITY_MIX,
+    ];
     type Config = Config;
 
     fn subscribe(_: &Config, _: &RunInfo) -> Result<Subscription, Fault> {
@@ -122,7 +128,7 @@ impl Collector for Probe {
             counts: route.column(moe_route::COLUMNS.counts)?,
             prob_sum: route.column(moe_route::COLUMNS.prob_sum)?,
         };
-        let (per_expert, probability) = (Vec::new(), Sum::default());
+        let (assignments, busiest, mix) = (0, 0, 0);
         let (gaps, last_ns, requests, tokens, chunks) = ([0; 64], 0, 0, 0, 0);
         Ok(Self {
             columns,
@@ -131,8 +137,9 @@ impl Collector for Probe {
             requests,
             tokens,
             chunks,
-            per_expert,
-            probability,
+            assignments,
+            busiest,
+            mix,
         })
     }
 
@@ -155,15 +162,9 @@ impl Collector for Probe {
             &[],
             gaps.map(|(log2, count)| (f64::from(log2), count)).collect(),
         );
-        for (expert, total) in self.per_expert.iter().enumerate() {
-            sink.counter(&LOAD, &[("expert", &expert.to_string())], *total);
-        }
-        sink.gauge(
-            &PROBABILITY,
-            &[],
-            self.per_expert.len() as u64,
-            self.probability.value(),
-        );
+        sink.counter(&ASSIGNMENTS, &[], self.assignments);
+        sink.gauge(&BUSIEST, &[], self.assignments, f64::from(self.busiest));
+        sink.counter(&PROBABILITY_MIX, &[], u64::from(self.mix));
         Ok(())
     }
 }
