@@ -12,8 +12,7 @@ use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
 use crate::report::{
     Counts, EngineFacts, Environment, EventTotals, Headline, Iteration, ModelFacts, PluginRecord, RunRecord,
-    SCHEMA_VERSION, Timings, TokenSource, Tool, Verdict, Warmup, config_sha256, cpu_share, metric_records,
-    ns_per_row,
+    Timings, TokenSource, Warmup, config_sha256, cpu_share, metric_records, ns_per_row,
 };
 use crate::stats::Percent;
 
@@ -43,15 +42,7 @@ pub(super) fn of_iterations(plan: &RunPlan, facts: Facts, parts: &Parts) -> RunR
     let (warmup, done) = (&parts.warmup, &parts.done);
     let (prefill_latency_ms, decode_latency_per_token_ms) = Headline::latencies(&warmup.iterations);
     RunRecord {
-        schema_version: SCHEMA_VERSION.to_owned(),
-        tool: tool(),
-        verdict: Verdict {
-            valid: false,
-            reasons: Vec::new(),
-        },
-        warnings: Vec::new(),
         started_unix_ms: facts.started_unix_ms,
-        duration_s: 0.0,
         headline: Headline::of(&done.iterations, None),
         token_source: TokenSource::Engine,
         warmup: Warmup {
@@ -69,25 +60,13 @@ pub(super) fn of_iterations(plan: &RunPlan, facts: Facts, parts: &Parts) -> RunR
         engine: facts.engine,
         environment: facts.environment,
         plan: resolved(plan),
-        metrics: Vec::new(),
-        plugins: Vec::new(),
-        events: BTreeMap::new(),
-        output_sample: None,
+        ..RunRecord::empty()
     }
 }
 
 /// Nanoseconds as seconds.
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
-}
-
-/// This program.
-pub(super) fn tool() -> Tool {
-    Tool {
-        name: env!("CARGO_PKG_NAME").to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: option_env!("LM_BENCH_COMMIT").map(str::to_owned),
-    }
 }
 
 fn counts(plan: &RunPlan, done: &Done) -> Counts {

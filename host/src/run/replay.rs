@@ -1,6 +1,5 @@
 //! Feeds a recording to collectors.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::record::{self, RecordedRun};
@@ -43,13 +42,9 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     record.timings.collect_s = Some(record::seconds(clock.now_ns()));
     record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
     // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
-    let reasons = std::mem::take(&mut record.verdict.reasons);
+    let mut reasons = std::mem::take(&mut record.verdict.reasons);
+    reasons.retain(|reason| !reason.is_derived());
     record.judge(reasons);
-    let mut codes = BTreeSet::new();
-    record
-        .verdict
-        .reasons
-        .retain(|reason| codes.insert(reason.code.clone()));
     progress.done();
     Ok(Finished {
         remarks,
