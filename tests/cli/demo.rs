@@ -217,5 +217,5 @@ fn the_result_is_saved_too() {
     assert!(stdout(&output).lines().next().expect("a header").contains("name"));
     let saved = std::fs::read_to_string(home.path().join("result.json")).expect("the saved record");
     let saved: Value = serde_json::from_str(&saved).expect("JSON");
-    assert_eq!(saved["schema_version"], "1.0");
+    assert_eq!(saved["schema_version"], "1.1");
 }

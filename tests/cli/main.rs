@@ -3,6 +3,7 @@
 mod bad_input;
 mod demo;
 mod interruption;
+mod observer;
 mod plugins;
 mod program;
 mod recordings;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::model::LoadFormat;
-use crate::plan::{Collect, Instrument, OutputFormat, PluginConfig, PromptSource};
+use crate::plan::{Collect, Instrument, MaxOverhead, OutputFormat, PluginConfig, PromptSource};
 use crate::stats::Percent;
 
 /// Flags of `run`.
@@ -119,6 +119,17 @@ pub(super) struct MeasurementArgs {
     #[arg(long)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collect: Option<Collect>,
+
+    /// Pair each measured iteration with a bare one and report what recording, and under --collect live the
+    /// collectors too, cost the engine
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub observer_effect: bool,
+
+    /// Make the result invalid where the observer effect is surely above this; needs --observer-effect
+    #[arg(long, value_name = "P%")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_overhead: Option<MaxOverhead>,
 
     /// Write the events to NAME.lmrec for `replay`
     #[arg(long, value_name = "NAME.lmrec")]
@@ -297,6 +308,8 @@ mod tests {
             "--instrument=ops",
             "--sample-every=9",
             "--collect=live",
+            "--observer-effect",
+            "--max-overhead=1%",
             "--record=r.lmrec",
             "--plugin=p",
             "--plugin-config=p.k=[1]",

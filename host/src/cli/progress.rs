@@ -42,8 +42,7 @@ impl Progress for Shown {
             Self::Bar(bar) => {
                 if bar.length() != Some(all) {
                     bar.set_length(all);
-                    let style =
-                        ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} steps, {eta} left");
+                    let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len}, {eta} left");
                     bar.set_style(
                         style
                             .unwrap_or_else(|_| ProgressStyle::default_bar())

@@ -1,6 +1,5 @@
-//! The consumers' side: a thread that brings blocks from the producers to the sinks.
+//! A collection from its start to its end, as its owner sees it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -9,15 +8,16 @@ use thiserror::Error;
 
 use crate::clock::Clock;
 
-use super::delivery::{Delivery, EventSink, Guarded, SinkError, Totals, block_bytes, panic_text};
-use super::exchange::{Command, Exchange, Handed};
+use super::delivery::{EventSink, SinkError, Totals, panic_text};
+use super::exchange::{Command, Exchange};
 use super::kind_table::KindTable;
+use super::pump::Pump;
 use super::recorder::{Recorder, RecorderConfig, RecorderParts};
 use super::recording::RecordingWriter;
 use super::symbols::SymbolTable;
 
-/// Longest time between two looks at the queue and between two ticks.
-const PUMP_INTERVAL: Duration = Duration::from_millis(50);
+/// Time between two looks at whether the collectors should still be waited for.
+const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 /// Memory that [`CollectMode::After`] may keep events in, unless told otherwise.
 pub const DEFAULT_BUDGET_BYTES: u64 = 1 << 30;
 
@@ -79,15 +79,26 @@ pub enum CollectionError {
     Pump(String),
 }
 
+/// Whether a collection that is ending should give the collectors what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// It should.
+    GoOn,
+    /// It should end before the next batch.
+    Cut,
+}
+
 /// What is there when a collection is over.
 #[derive(Debug)]
-pub struct Finished<S> {
+pub struct Collected<S> {
     /// The account of all rows.
     pub totals: Totals,
     /// The collectors.
     pub collectors: S,
     /// Why the collectors did not get all delivered rows.
     pub collectors_fault: Option<SinkError>,
+    /// Rows that the collectors were not given because the collection was [cut short](Collection::finish_watched).
+    pub rows_cut: u64,
     /// The recording, ready to be finished, or why it failed.
     pub recording: Option<Result<RecordingWriter, SinkError>>,
 }
@@ -126,17 +137,12 @@ impl<S: EventSink + 'static> Collection<S> {
         check("blocks in the queue", config.queue_blocks as u64, 1 << 16)?;
         let exchange = Arc::new(Exchange::new(kinds, config.block_rows, config.queue_blocks));
         let live = mode == CollectMode::Live;
-        let pump = Pump {
-            exchange: Arc::clone(&exchange),
-            symbols: Arc::clone(&symbols),
+        let pump = Pump::new(
+            (Arc::clone(&exchange), Arc::clone(&symbols)),
             mode,
-            recording: recording.map(Guarded::new),
-            collectors: Guarded::new(collectors),
-            ledger: Ledger::new(exchange.kinds()),
-            kept: Vec::new(),
-            kept_bytes: 0,
-            rows_over_budget: 0,
-        };
+            recording,
+            collectors,
+        );
         let pump = std::thread::Builder::new()
             .name("lm-bench-events".to_owned())
             .spawn(move || pump.run())
@@ -163,22 +169,59 @@ impl<S: EventSink + 'static> Collection<S> {
         Recorder::new(&self.parts)
     }
 
+    /// Waits until everything that was handed over has been taken: by the collectors in live collection, else by the
+    /// memory that keeps it. `give_up` ends the wait.
+    pub fn settle(&self, give_up: impl Fn() -> bool) {
+        let alive = || self.pump.as_ref().is_some_and(|pump| !pump.is_finished());
+        while !self.parts.exchange.is_settled() && alive() && !give_up() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether the collectors get the events as they arrive.
+    pub fn is_live(&self) -> bool {
+        self.parts.live
+    }
+
     /// Ends the collection: takes the first producer's last rows, runs the collectors if they have waited, and
     /// gives everything back. Rows that another recorder, still alive, has not handed over are not in the totals.
     ///
     /// # Errors
     /// When the collecting thread died. A sink's failure is not an error here but part of the result.
-    pub fn finish(mut self, recorder: Recorder) -> Result<Finished<S>, CollectionError> {
+    pub fn finish(self, recorder: Recorder) -> Result<Collected<S>, CollectionError> {
+        self.finish_watched(recorder, |_, _| Watch::GoOn)
+    }
+
+    /// As [`finish`](Collection::finish), and asks `watch` every few milliseconds whether to go on. It is told how many
+    /// batches the collectors have had, of how many. A recording is complete in either case.
+    ///
+    /// # Errors
+    /// As [`finish`](Collection::finish).
+    pub fn finish_watched(
+        mut self,
+        recorder: Recorder,
+        mut watch: impl FnMut(u64, u64) -> Watch,
+    ) -> Result<Collected<S>, CollectionError> {
         drop(recorder);
-        self.parts.exchange.tell(Command::Finish);
+        let exchange = &self.parts.exchange;
+        exchange.tell(Command::Finish);
         let pump = self
             .pump
             .take()
             .expect("only finish, which consumes the collection, takes the thread");
+        while !pump.is_finished() {
+            let (done, all) = exchange.collected();
+            if watch(done, all) == Watch::Cut {
+                exchange.tell(Command::Cut);
+                break;
+            }
+            std::thread::park_timeout(WATCH_INTERVAL);
+        }
+        drop(watch);
         let pump = pump
             .join()
             .map_err(|panic| CollectionError::Pump(panic_text(&*panic)))?;
-        Ok(pump.into_finished())
+        Ok(pump.into_collected())
     }
 }
 
@@ -200,159 +243,4 @@ fn check(name: &'static str, value: u64, high: u64) -> Result<(), CollectionErro
         low: 1,
         high,
     })
-}
-
-/// The state of the collecting thread.
-#[derive(Debug)]
-struct Pump<S> {
-    exchange: Arc<Exchange>,
-    symbols: Arc<SymbolTable>,
-    mode: CollectMode,
-    recording: Option<Guarded<RecordingWriter>>,
-    collectors: Guarded<S>,
-    ledger: Ledger,
-    kept: Vec<Delivery>,
-    kept_bytes: u64,
-    rows_over_budget: u64,
-}
-
-impl<S: EventSink> Pump<S> {
-    fn run(mut self) -> Self {
-        loop {
-            // Read before the queue is drained: blocks handed over before the command are in the queue now.
-            let command = self.exchange.command();
-            if command == Command::Abandon {
-                return self;
-            }
-            while let Some(handed) = self.exchange.take_full() {
-                self.take(handed);
-            }
-            self.tick();
-            if command == Command::Finish {
-                break;
-            }
-            std::thread::park_timeout(PUMP_INTERVAL);
-        }
-        for delivery in std::mem::take(&mut self.kept) {
-            self.collectors.accept(&delivery, &self.symbols);
-            self.collectors.tick();
-        }
-        self
-    }
-
-    fn take(&mut self, handed: Handed) {
-        let Handed {
-            producer,
-            kind,
-            block,
-        } = handed;
-        let CollectMode::After { budget_bytes } = self.mode else {
-            // New empty blocks before the sinks take their time.
-            self.exchange.stock(kind);
-            let delivery = self.ledger.admit(
-                producer,
-                Delivery {
-                    kind,
-                    block,
-                    seq: 0,
-                    lost_before: 0,
-                },
-            );
-            self.write(&delivery);
-            self.collectors.accept(&delivery, &self.symbols);
-            return self.exchange.give_back(kind, delivery.block);
-        };
-        let bytes = block_bytes(&block);
-        if self.kept_bytes.saturating_add(bytes) > budget_bytes {
-            // Before recording too: a recording holds what the collectors got.
-            self.rows_over_budget += u64::from(block.rows());
-            return self.exchange.give_back(kind, block);
-        }
-        self.kept_bytes += bytes;
-        // The copy has memory for its rows only, and the block goes back to its producer at once.
-        let copy = block.clone();
-        self.exchange.give_back(kind, block);
-        let delivery = self.ledger.admit(
-            producer,
-            Delivery {
-                kind,
-                block: copy,
-                seq: 0,
-                lost_before: 0,
-            },
-        );
-        self.write(&delivery);
-        self.kept.push(delivery);
-    }
-
-    fn write(&mut self, delivery: &Delivery) {
-        if let Some(recording) = &mut self.recording {
-            recording.accept(delivery, &self.symbols);
-        }
-    }
-
-    fn tick(&mut self) {
-        if let Some(recording) = &mut self.recording {
-            recording.tick();
-        }
-        if self.mode == CollectMode::Live {
-            self.collectors.tick();
-        }
-    }
-
-    fn into_finished(self) -> Finished<S> {
-        let mut totals = self.ledger.totals;
-        for producer in self.exchange.producers() {
-            totals.rows_refused += producer.refused();
-            for (kind, totals) in totals.kinds.iter_mut().enumerate() {
-                totals.recorded += producer.recorded(kind);
-            }
-        }
-        for kind in &mut totals.kinds {
-            // A recorder that outlived the collection may have handed over more since; it cannot have less.
-            kind.lost = kind.recorded.saturating_sub(kind.delivered);
-        }
-        totals.blocks_dropped = self.exchange.dropped();
-        totals.blocks_allocated = self.exchange.allocated();
-        totals.rows_over_budget = self.rows_over_budget;
-        Finished {
-            totals,
-            collectors: self.collectors.sink,
-            collectors_fault: self.collectors.fault,
-            recording: self.recording.map(|guarded| match guarded.fault {
-                None => Ok(guarded.sink),
-                Some(fault) => Err(fault),
-            }),
-        }
-    }
-}
-
-/// Numbers batches and finds gaps.
-#[derive(Debug)]
-struct Ledger {
-    totals: Totals,
-    seq: Vec<u64>,
-    /// The row that must come next, by producer and kind.
-    next_row: HashMap<(usize, usize), u64>,
-}
-
-impl Ledger {
-    fn new(kinds: &KindTable) -> Self {
-        Self {
-            totals: Totals::new(kinds),
-            seq: vec![0; kinds.len()],
-            next_row: HashMap::new(),
-        }
-    }
-
-    fn admit(&mut self, producer: usize, mut delivery: Delivery) -> Delivery {
-        let (kind, rows) = (delivery.kind, u64::from(delivery.block.rows()));
-        let next = self.next_row.entry((producer, kind)).or_default();
-        delivery.lost_before = delivery.block.first_row - *next;
-        *next = delivery.block.first_row + rows;
-        delivery.seq = self.seq[kind];
-        self.seq[kind] += 1;
-        self.totals.kinds[kind].delivered += rows;
-        delivery
-    }
 }

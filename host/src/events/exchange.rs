@@ -29,6 +29,8 @@ pub(super) struct Handed {
 pub(super) enum Command {
     Run,
     Finish,
+    /// Finish, but with no further batch for the collectors.
+    Cut,
     Abandon,
 }
 
@@ -73,6 +75,10 @@ pub(super) struct Exchange {
     full: ArrayQueue<Handed>,
     empty: Vec<ArrayQueue<Block>>,
     producers: Mutex<Vec<Arc<ProducerTotals>>>,
+    handed: AtomicU64,
+    taken: AtomicU64,
+    /// Kept batches that the collectors have had, and all of them.
+    collected: [AtomicU64; 2],
     dropped: AtomicU64,
     allocated: AtomicU64,
     command: AtomicU8,
@@ -92,6 +98,9 @@ impl Exchange {
             full: ArrayQueue::new(queue_blocks),
             empty,
             producers: Mutex::default(),
+            handed: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            collected: [AtomicU64::new(0), AtomicU64::new(0)],
             dropped: AtomicU64::new(0),
             allocated: AtomicU64::new(0),
             command: AtomicU8::new(Command::Run as u8),
@@ -165,6 +174,7 @@ impl Exchange {
     /// Hands a block to the pump. When the queue is full the oldest block makes room; its rows show as a gap
     /// between the `first_row` of its neighbours.
     pub(super) fn hand_over(&self, handed: Handed) {
+        self.handed.fetch_add(1, Ordering::Relaxed);
         if let Some(oldest) = self.full.force_push(handed) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             self.give_back(oldest.kind, oldest.block);
@@ -174,6 +184,28 @@ impl Exchange {
 
     pub(super) fn take_full(&self) -> Option<Handed> {
         self.full.pop()
+    }
+
+    /// Says that a block from [`Exchange::take_full`] has been dealt with.
+    pub(super) fn taken(&self) {
+        self.taken.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether all blocks that were handed over have been dealt with.
+    pub(super) fn is_settled(&self) -> bool {
+        let done = self.taken.load(Ordering::Acquire) + self.dropped();
+        done >= self.handed.load(Ordering::Relaxed)
+    }
+
+    /// Says how many of all kept batches the collectors have had.
+    pub(super) fn tell_collected(&self, done: u64, all: u64) {
+        self.collected[0].store(done, Ordering::Relaxed);
+        self.collected[1].store(all, Ordering::Relaxed);
+    }
+
+    pub(super) fn collected(&self) -> (u64, u64) {
+        let [done, all] = &self.collected;
+        (done.load(Ordering::Relaxed), all.load(Ordering::Relaxed))
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -188,6 +220,7 @@ impl Exchange {
         match self.command.load(Ordering::Acquire) {
             command if command == Command::Run as u8 => Command::Run,
             command if command == Command::Finish as u8 => Command::Finish,
+            command if command == Command::Cut as u8 => Command::Cut,
             _ => Command::Abandon,
         }
     }

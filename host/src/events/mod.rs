@@ -9,10 +9,13 @@
 //! of rows recorded before it, so the count of lost rows is exact.
 
 mod collection;
+#[cfg(test)]
+mod control_tests;
 mod delivery;
 mod document;
 mod exchange;
 mod kind_table;
+mod pump;
 mod recorder;
 pub mod recording;
 mod sampling;
@@ -21,7 +24,7 @@ mod symbols;
 mod tests;
 
 pub use collection::{
-    CollectMode, Collection, CollectionError, CollectionSetup, DEFAULT_BUDGET_BYTES, Finished,
+    CollectMode, Collected, Collection, CollectionError, CollectionSetup, DEFAULT_BUDGET_BYTES, Watch,
 };
 pub use delivery::{Delivery, EventSink, KindTotals, SinkError, Totals};
 pub use document::markdown;

@@ -76,6 +76,12 @@ pub struct Recorder {
     measured: Sampler,
     warm_up: Sampler,
     enabled: bool,
+    /// Whether the current step is one of those in which sampled kinds are recorded.
+    chosen: bool,
+    /// When recording was suspended, on the clock.
+    suspended_at: Option<u64>,
+    /// Time for which recording was suspended so far.
+    absent_ns: u64,
     step: u64,
     live: bool,
     flushed_ns: u64,
@@ -127,6 +133,9 @@ impl Recorder {
             measured: Sampler::new(config.sample_every),
             warm_up: Sampler::new(config.sample_every),
             enabled: true,
+            chosen: false,
+            suspended_at: None,
+            absent_ns: 0,
             step: 0,
             live: parts.live,
             flushed_ns: parts.clock.now_ns(),
@@ -135,10 +144,11 @@ impl Recorder {
         }
     }
 
-    /// Nanoseconds since the run started: what goes into `t_ns`.
+    /// Nanoseconds since the run started, without the time for which recording [was suspended](Recorder::suspend): what
+    /// goes into `t_ns`.
     #[inline]
     pub fn now_ns(&self) -> u64 {
-        self.clock.now_ns()
+        self.clock.now_ns() - self.absent_ns
     }
 
     /// Starts a forward pass of the given [phase](kinds::phase) and decides whether kinds of level `ops` and
@@ -146,6 +156,9 @@ impl Recorder {
     /// is loaded) they are all recorded, with weight 1. Steps of the warm-up do not count.
     pub fn begin_step(&mut self, step: u64, phase: u8) {
         self.step = step;
+        if self.suspended_at.is_some() {
+            return;
+        }
         if self.live {
             self.flush_if_due();
         }
@@ -155,6 +168,7 @@ impl Recorder {
             &mut self.warm_up
         };
         let chosen = sampler.choose(phase);
+        self.chosen = chosen;
         let weight = f64::from(self.sample_every);
         for at in 0..self.sampled.len() {
             let kind = self.sampled[at];
@@ -169,6 +183,16 @@ impl Recorder {
     /// The number of the current forward pass.
     pub fn step(&self) -> u64 {
         self.step
+    }
+
+    /// Of how many steps one is recorded in detail; `None` where no kind is sampled.
+    pub fn sampled_every(&self) -> Option<u32> {
+        (!self.sampled.is_empty()).then_some(self.sample_every)
+    }
+
+    /// Whether the current step is one of those in which sampled kinds are recorded.
+    pub fn is_sampled_step(&self) -> bool {
+        self.chosen && !self.sampled.is_empty()
     }
 
     /// Whether rows of a kind are recorded now. Ask before doing work that only a row needs. The answer does not
@@ -216,6 +240,26 @@ impl Recorder {
     /// gives blocks their list memory before it counts.
     pub fn set_enabled(&mut self, enabled: bool) {
         self.enabled = enabled;
+    }
+
+    /// Leaves everything out until [`resume`](Recorder::resume): no kind is wanted, so that producers do no work for rows,
+    /// and steps do not count for sampling. It is as if the time in between had not been.
+    pub fn suspend(&mut self) {
+        if self.suspended_at.is_none() {
+            self.suspended_at = Some(self.clock.now_ns());
+            self.slots.iter_mut().for_each(|slot| slot.open = false);
+        }
+    }
+
+    /// Ends what [`suspend`](Recorder::suspend) began. Sampled kinds are wanted again from the next chosen step on.
+    pub fn resume(&mut self) {
+        let Some(since) = self.suspended_at.take() else {
+            return;
+        };
+        self.absent_ns += self.clock.now_ns() - since;
+        for (kind, slot) in self.slots.iter_mut().enumerate() {
+            slot.open = slot.block.is_some() && !self.sampled.contains(&kind);
+        }
     }
 
     /// Hands all partial blocks over.

@@ -29,7 +29,7 @@ const AFTER: CollectMode = CollectMode::After {
     budget_bytes: DEFAULT_BUDGET_BYTES,
 };
 
-fn run<T>(setup: CollectionSetup, work: impl FnOnce(&mut Recorder) -> T) -> Finished<Vec<Delivery>> {
+fn run<T>(setup: CollectionSetup, work: impl FnOnce(&mut Recorder) -> T) -> Collected<Vec<Delivery>> {
     let (mut recorder, collection) = Collection::start(setup, None, Vec::new()).unwrap();
     work(&mut recorder);
     collection.finish(recorder).unwrap()

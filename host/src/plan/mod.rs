@@ -14,8 +14,10 @@ use crate::model::LoadFormat;
 use crate::plugin::Limits;
 use crate::stats::Percent;
 
+mod overhead;
 mod overlay;
 
+pub use overhead::{MaxOverhead, OverheadError};
 pub use overlay::{PlanError, resolve};
 
 /// Where prompts come from.
@@ -137,6 +139,10 @@ pub struct RunPlan {
     pub sample_every: u32,
     /// When collectors see the events.
     pub collect: Collect,
+    /// Whether each measured iteration is paired with a bare one of the same prompts, to find what being measured costs.
+    pub observer_effect: bool,
+    /// Most observer effect with which the result is valid, such as `1%`; needs `observer_effect`.
+    pub max_overhead: Option<MaxOverhead>,
     /// Ids or paths of plugins beside the default ones.
     pub plugin: Vec<String>,
     /// Leaves out the built-in collectors that run by default.
@@ -182,6 +188,8 @@ impl Default for RunPlan {
             instrument: Instrument::Steps,
             sample_every: 8,
             collect: Collect::After,
+            observer_effect: false,
+            max_overhead: None,
             plugin: Vec::new(),
             no_default_plugins: false,
             plugin_dir: Vec::new(),
@@ -257,6 +265,13 @@ impl RunPlan {
                 "metric_percentiles",
                 "[]",
                 "at least one percentile",
+            ));
+        }
+        if let (Some(limit), false) = (self.max_overhead, self.observer_effect) {
+            return Err(PlanError::value(
+                "max_overhead",
+                limit,
+                "left out, or used together with observer_effect (--observer-effect)",
             ));
         }
         if self.plugin_limits.max_rows == 0 {

@@ -30,6 +30,23 @@ fn unknown_keys_and_impossible_values_name_the_key() {
 }
 
 #[test]
+fn a_limit_on_the_observer_effect_needs_the_observer_effect() {
+    let message = |file: &str| resolve(table(file), table("")).expect_err("refused").to_string();
+    assert_eq!(
+        message("max_overhead = \"1%\""),
+        "max_overhead is 1%, but must be left out, or used together with observer_effect (--observer-effect)"
+    );
+    let unsigned = message("observer_effect = true\nmax_overhead = \"1\"");
+    assert!(unsigned.contains("per cent sign"), "{unsigned}");
+    let plan = resolve(
+        table("observer_effect = true\nmax_overhead = \"1.5%\""),
+        table(""),
+    );
+    let limit = plan.expect("a valid plan").max_overhead.expect("a limit");
+    assert_eq!(limit.percent(), 1.5);
+}
+
+#[test]
 fn only_the_demo_is_quantised_unasked() {
     let quantization = |file: &str| {
         resolve(table(file), table(""))

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::record::{MetricRecord, RunRecord, headline_metrics};
 use crate::stats::Percent;
 
-const BEFORE: [&str; 16] = [
+const BEFORE: [&str; 17] = [
     "plugin",
     "name",
     "labels",
@@ -24,6 +24,7 @@ const BEFORE: [&str; 16] = [
     "max",
     "std_dev",
     "cv",
+    "partial",
 ];
 
 /// A header row, then a row per metric; labels are a JSON object. A missing number is an empty field. Percentiles have a
@@ -70,6 +71,7 @@ fn fields(metric: &MetricRecord, percentiles: &BTreeSet<Percent>) -> Vec<String>
         optional(metric.max),
         optional(metric.std_dev),
         optional(metric.cv),
+        json(&metric.partial),
     ];
     let value = |percent| metric.percentiles.get(percent).and_then(|found| found.value);
     fields.extend(percentiles.iter().map(|percent| optional(value(percent))));
@@ -134,10 +136,10 @@ mod tests {
             .labels
             .insert("hard".to_owned(), hard.to_owned());
         let rows = parse(&render(&record));
-        assert_eq!(rows.len(), 1 + 4 + record.metrics.len());
+        assert_eq!(rows.len(), 1 + 4 + 3 + record.metrics.len());
         assert!(rows.iter().all(|row| row.len() == BEFORE.len() + 5), "{rows:?}");
         assert_eq!(&rows[0][BEFORE.len()..], ["p50", "p90", "p95", "p99", "formula"]);
-        let labels: serde_json::Value = serde_json::from_str(&rows[5][2]).unwrap();
+        let labels: serde_json::Value = serde_json::from_str(&rows[8][2]).unwrap();
         assert_eq!(labels["hard"], hard);
     }
 
@@ -151,9 +153,13 @@ mod tests {
         let decode = row("decode_step_ms");
         assert_eq!(decode[9].parse::<f64>().unwrap(), record.metrics[2].mean.unwrap());
         assert_eq!(
-            (decode[8].as_str(), decode[19].as_str()),
+            (decode[8].as_str(), decode[20].as_str()),
             ("310", ""),
             "310 samples are too few for p99"
+        );
+        assert_eq!(
+            (row("achieved_flops")[16].as_str(), decode[16].as_str()),
+            ("true", "false")
         );
     }
 }

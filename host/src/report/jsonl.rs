@@ -23,8 +23,8 @@ mod tests {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        assert_eq!(metrics.len(), record.metrics.len() + 4);
-        assert_eq!(&metrics[4..], record.metrics);
+        assert_eq!(metrics.len(), record.metrics.len() + 7);
+        assert_eq!(&metrics[7..], record.metrics);
         let names: Vec<&str> = metrics[..4].iter().map(|metric| metric.name.as_str()).collect();
         assert_eq!(
             names,
@@ -35,6 +35,13 @@ mod tests {
                 "total_tokens_per_second"
             ]
         );
+        assert!(
+            metrics[4..7]
+                .iter()
+                .all(|metric| metric.name == "observer_effect_pct")
+        );
+        assert_eq!(metrics[4].labels["of"], "prefill_latency");
+        assert!(text.lines().any(|line| line.contains(r#""name":"achieved_flops""#) && line.contains(r#""partial":true"#)));
         assert!(metrics[1].value.is_none() && metrics[1].reason.is_some());
     }
 }

@@ -4,12 +4,14 @@ use std::ops::Range;
 
 use lm_bench_plugin::kinds::memory;
 
-use super::requests::Requests;
+use super::observer;
+use super::request_rows::RequestRows;
 use super::{Progress, RunError, Stop};
 use crate::engine::Engine;
-use crate::events::Recorder;
+use crate::events::{Collection, Recorder};
+use crate::plugin::Collectors;
 use crate::probe::process;
-use crate::report::Iteration;
+use crate::report::{Iteration, IterationPair};
 use crate::workload::Prompts;
 
 /// Sizes of the loop.
@@ -20,6 +22,8 @@ pub(super) struct Loop {
     pub(super) output_tokens: u32,
     pub(super) warmup: u32,
     pub(super) iterations: u32,
+    /// Seed of the order in pairs; `None` where iterations are not paired with bare ones.
+    pub(super) pairs: Option<u64>,
 }
 
 /// What some iterations did.
@@ -27,12 +31,18 @@ pub(super) struct Loop {
 pub(super) struct Done {
     /// Iterations that ended.
     pub(super) iterations: Vec<Iteration>,
+    /// Those of them that a bare iteration was compared with.
+    pub(super) pairs: Vec<IterationPair>,
     /// Requests that were started.
     pub(super) requests: u64,
     /// Wall time from the first to the last event.
     pub(super) wall_ns: u64,
+    /// Wall time of the bare iterations.
+    pub(super) bare_ns: u64,
     /// Tokens that the first sequence of the last iteration generated.
     pub(super) sample: Vec<u32>,
+    /// Whether the prefill of the last iteration was recorded in detail.
+    pub(super) prefill_sampled: bool,
     /// Steps whose logits held a value that is not finite.
     pub(super) nonfinite_steps: u64,
     pub(super) interrupted: bool,
@@ -42,6 +52,7 @@ pub(super) struct Done {
 pub(super) struct Driver<'a> {
     pub(super) engine: &'a mut dyn Engine,
     pub(super) recorder: Recorder,
+    pub(super) collection: &'a Collection<Collectors>,
     pub(super) prompts: Prompts<'a>,
     pub(super) shape: Loop,
     pub(super) stop: &'a Stop,
@@ -52,40 +63,110 @@ impl Driver<'_> {
     /// Runs the warm-up iterations, whose events are not recorded.
     pub(super) fn warm_up(&mut self) -> Result<Done, RunError> {
         self.recorder.set_enabled(false);
-        let done = self.iterations(0..self.shape.warmup)?;
+        let done = self.iterations(0..self.shape.warmup, None)?;
         self.recorder.set_enabled(true);
         Ok(done)
     }
 
     /// Runs the measured iterations. Their prompts are not those of the warm-up.
     pub(super) fn measure(&mut self) -> Result<Done, RunError> {
-        self.iterations(self.shape.warmup..self.shape.warmup + self.shape.iterations)
+        let numbers = self.shape.warmup..self.shape.warmup + self.shape.iterations;
+        self.iterations(numbers, self.shape.pairs)
     }
 
-    fn iterations(&mut self, numbers: Range<u32>) -> Result<Done, RunError> {
-        let output_tokens = u64::from(self.shape.output_tokens);
-        let steps = |iterations: u32| u64::from(iterations) * output_tokens;
-        let (first, all) = (numbers.start, steps(numbers.end - numbers.start));
-        // The loop itself must not allocate between two time stamps.
-        let mut done = Done {
-            iterations: Vec::with_capacity(self.shape.iterations.min(1 << 20) as usize),
-            ..Done::default()
-        };
-        done.sample.reserve(self.shape.output_tokens as usize);
+    fn iterations(&mut self, numbers: Range<u32>, pairs: Option<u64>) -> Result<Done, RunError> {
+        let each = u64::from(self.shape.output_tokens) * if pairs.is_some() { 2 } else { 1 };
+        let all = u64::from(numbers.end - numbers.start) * each;
+        let mut done = self.nothing_done();
+        let mut order = pairs.map(observer::bare_first);
         let start = self.recorder.now_ns();
-        for number in numbers {
-            self.progress.steps(steps(number - first), all);
-            match self.iteration(u64::from(number), &mut done)? {
-                Some(iteration) => done.iterations.push(iteration),
-                None => {
-                    done.interrupted = true;
-                    break;
-                }
+        for (number, at) in numbers.zip(0..) {
+            self.progress.steps(at * each, all);
+            let ended = match order.as_mut().and_then(Iterator::next) {
+                Some(bare_first) => self.pair(number.into(), bare_first, &mut done)?,
+                None => self.iteration(number.into(), &mut done)?.map(|iteration| {
+                    done.iterations.push(iteration);
+                }),
+            };
+            if ended.is_none() {
+                done.interrupted = true;
+                break;
             }
         }
         self.recorder.flush();
         done.wall_ns = self.recorder.now_ns() - start;
         Ok(done)
+    }
+
+    /// An account with room for all iterations: the loop itself must not allocate between two time stamps.
+    fn nothing_done(&self) -> Done {
+        let room = self.shape.iterations.min(1 << 20) as usize;
+        let mut done = Done {
+            iterations: Vec::with_capacity(room),
+            pairs: Vec::with_capacity(if self.shape.pairs.is_some() { room } else { 0 }),
+            ..Done::default()
+        };
+        done.sample.reserve(self.shape.output_tokens as usize);
+        done
+    }
+
+    /// The same prompts with and without recording; `None` when the user ended the run inside it.
+    fn pair(&mut self, number: u64, bare_first: bool, done: &mut Done) -> Result<Option<()>, RunError> {
+        let mut pair = IterationPair::default();
+        for bare in [bare_first, !bare_first] {
+            let ended = if bare {
+                self.bare(number, &mut pair, done)?
+            } else {
+                self.instrumented(number, &mut pair, done)?
+            };
+            if ended.is_none() {
+                return Ok(None);
+            }
+        }
+        done.pairs.push(pair);
+        Ok(Some(()))
+    }
+
+    /// An iteration that leaves no trace in the event stream.
+    fn bare(
+        &mut self,
+        number: u64,
+        pair: &mut IterationPair,
+        done: &mut Done,
+    ) -> Result<Option<()>, RunError> {
+        let mut aside = Done::default();
+        aside.sample.reserve(self.shape.output_tokens as usize);
+        self.recorder.suspend();
+        let start = self.recorder.now_ns();
+        let iteration = self.iteration(number, &mut aside);
+        pair.bare_wall_ns = self.recorder.now_ns() - start;
+        self.recorder.resume();
+        done.bare_ns += pair.bare_wall_ns;
+        Ok(iteration?.map(|iteration| pair.bare = iteration))
+    }
+
+    /// An iteration with all that a run records. What collects beside the engine has had its rows when it is over, so that
+    /// none of this work falls into a bare iteration.
+    fn instrumented(
+        &mut self,
+        number: u64,
+        pair: &mut IterationPair,
+        done: &mut Done,
+    ) -> Result<Option<()>, RunError> {
+        let start = self.recorder.now_ns();
+        let Some(iteration) = self.iteration(number, done)? else {
+            return Ok(None);
+        };
+        let ended = self.recorder.now_ns();
+        if self.collection.is_live() {
+            self.recorder.flush();
+        }
+        self.collection.settle(|| self.stop.requested());
+        let settled = self.recorder.now_ns();
+        pair.instrumented_wall_ns = if self.collection.is_live() { settled } else { ended } - start;
+        (pair.instrumented, pair.prefill_sampled) = (iteration, done.prefill_sampled);
+        done.iterations.push(iteration);
+        Ok(Some(()))
     }
 
     /// One batch from prompt to last token; `None` when the user ended the run inside it.
@@ -94,7 +175,7 @@ impl Driver<'_> {
             return Ok(None);
         }
         let prompts = self.prompts.batch(number, self.shape.batch)?;
-        let requests = Requests::new(number * self.shape.batch as u64, &prompts);
+        let requests = RequestRows::new(number * self.shape.batch as u64, &prompts);
         self.engine.begin(
             self.shape.batch,
             self.shape.prompt_tokens + self.shape.output_tokens as usize,
@@ -107,6 +188,7 @@ impl Driver<'_> {
         let mut tokens = self.engine.prefill(&prompts, &mut self.recorder)?;
         let mut last = self.recorder.now_ns();
         let prefill_ns = last - start;
+        done.prefill_sampled = self.recorder.is_sampled_step();
         requests.first_token(&mut self.recorder, last);
         self.after_step(&tokens, done);
 

@@ -5,10 +5,11 @@ mod driver;
 mod engine;
 mod error;
 mod facts;
+mod observer;
 mod offline;
 mod record;
 mod replay;
-mod requests;
+mod request_rows;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,16 +1,20 @@
 //! An offline run: fixed batches on an engine in this process.
 
+use lm_bench_plugin::RunInfo;
+
 use super::driver::{Done, Driver, Loop};
 use super::engine::Loaded;
-use super::record::{self, Facts, Parts, seconds};
-use super::{Finished, Progress, RunError, Stop, collecting, engine, facts};
+use super::record::{self, Account, Facts, Parts, seconds};
+use super::{Finished, Progress, RunError, Stop, collecting, engine, facts, observer};
 use crate::clock::Clock;
-use crate::events::{KindTable, SinkError};
+use crate::engine::Engine;
+use crate::events::{Collected, Collection, EventSink, KindTable, Recorder, SinkError, Watch};
+use crate::model::Tokenizer;
 use crate::plan::RunPlan;
 use crate::plugin::CollectorOutcome;
 use crate::probe::machine;
 use crate::report::Note;
-use crate::workload::{Prompts, TokenSource};
+use crate::workload::{PromptTokens, Prompts};
 
 /// Runs a plan.
 ///
@@ -18,48 +22,45 @@ use crate::workload::{Prompts, TokenSource};
 /// When there is no result: the plan cannot run on this machine, or the engine failed.
 pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
     let clock = Clock::start();
-    let environment = facts::environment(&machine::facts());
     collecting::check_recording_name(plan)?;
     collecting::check_plugins(&plan.plugins())?;
-
-    progress.stage(&format!("loading {}", plan.model_name()));
-    let Loaded {
+    let Prepared {
         mut engine,
         tokenizer,
-    } = engine::load(plan)?;
-    let loaded_ns = clock.now_ns();
-    let run_info = facts::run_info(plan, engine.info(), engine.measure_peaks());
-    let facts = Facts {
-        started_unix_ms: clock.start_unix_ms(),
-        environment,
-        engine: facts::engine_facts(engine.info()),
-        model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
-    };
+        run_info,
+        facts,
+        loaded_ns,
+    } = prepare(plan, &clock, progress)?;
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
     let mut remarks = collecting::remarks_before(&collectors);
     let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
 
-    let source = match &tokenizer {
-        Some(tokenizer) => TokenSource::Text(tokenizer),
-        None => TokenSource::Random {
+    let tokens = match &tokenizer {
+        Some(tokenizer) => PromptTokens::Text(tokenizer),
+        None => PromptTokens::Random {
             vocab: run_info.model.vocab,
         },
     };
+    let sampled_every = recorder.sampled_every();
+    observer::check_pairs(plan, sampled_every)?;
     let mut driver = Driver {
         engine: engine.as_mut(),
         recorder,
-        prompts: Prompts::new(source, plan.seed, plan.seq_len as usize),
+        collection: &collection,
+        prompts: Prompts::new(tokens, plan.seed, plan.seq_len as usize),
         shape: shape(plan),
         stop,
-        progress,
+        progress: &mut *progress,
     };
     let parts = drive(&mut driver)?;
     let recorder = driver.recorder;
-    progress.stage("collecting");
     let collecting_ns = clock.now_ns();
-    let collected = collection.finish(recorder)?;
+    let collected = collect(collection, recorder, (progress, stop, &parts.done))?;
 
     let mut record = record::of_iterations(plan, facts, &parts);
+    if plan.observer_effect {
+        record.observer_effect = Some(observer::effect(plan, &parts.done.pairs, sampled_every));
+    }
     record.output_sample = tokenizer.and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
     record.timings.load_s = Some(seconds(loaded_ns));
     let outcomes = collected.collectors.finish();
@@ -67,8 +68,14 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     record.timings.collect_s = Some(seconds(clock.now_ns() - collecting_ns));
     record.duration_s = seconds(clock.now_ns());
     record::add_collected(&mut record, &collected.totals, plan.sample_every);
-    record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
-    record.judge(objections(&parts.done, collected.collectors_fault));
+    let account = Account {
+        outcomes: &outcomes,
+        duration_ns: clock.now_ns(),
+        cut: collected.rows_cut > 0,
+    };
+    record::add_outcomes(&mut record, &account, &plan.metric_percentiles);
+    let fault = collected.collectors_fault;
+    record.judge(objections(&parts.done, fault, collected.rows_cut));
     let recording_failed = collected.recording.and_then(|recording| {
         record::finish_recording(recording, (&record, &run_info), &collected.totals).err()
     });
@@ -77,9 +84,59 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         remarks,
         recording_failed,
         quarantined: outcomes.iter().any(CollectorOutcome::quarantined),
-        interrupted: parts.done.interrupted,
+        interrupted: parts.done.interrupted || account.cut,
         record,
     })
+}
+
+/// What is there before the collectors are.
+struct Prepared {
+    engine: Box<dyn Engine>,
+    tokenizer: Option<Tokenizer>,
+    run_info: RunInfo,
+    facts: Facts,
+    loaded_ns: u64,
+}
+
+/// Loads the engine and gathers what no iteration changes.
+fn prepare(plan: &RunPlan, clock: &Clock, progress: &mut dyn Progress) -> Result<Prepared, RunError> {
+    let environment = facts::environment(&machine::facts());
+    progress.stage(&format!("loading {}", plan.model_name()));
+    let Loaded { engine, tokenizer } = engine::load(plan)?;
+    let loaded_ns = clock.now_ns();
+    let run_info = facts::run_info(plan, engine.info(), engine.measure_peaks());
+    let facts = Facts {
+        started_unix_ms: clock.start_unix_ms(),
+        environment,
+        engine: facts::engine_facts(engine.info()),
+        model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
+    };
+    Ok(Prepared {
+        engine,
+        tokenizer,
+        run_info,
+        facts,
+        loaded_ns,
+    })
+}
+
+/// Ends the collection. Ctrl-C ends the run between two batches, unless it was what ended the timed part: then the collectors
+/// get what there is.
+fn collect<S: EventSink + 'static>(
+    collection: Collection<S>,
+    recorder: Recorder,
+    (progress, stop, done): (&mut dyn Progress, &Stop, &Done),
+) -> Result<Collected<S>, RunError> {
+    progress.stage("collecting");
+    let watch = |had, all| {
+        progress.steps(had, all);
+        if stop.requested() && !done.interrupted {
+            Watch::Cut
+        } else {
+            Watch::GoOn
+        }
+    };
+    Ok(collection.finish_watched(recorder, watch)?)
 }
 
 fn shape(plan: &RunPlan) -> Loop {
@@ -89,6 +146,7 @@ fn shape(plan: &RunPlan) -> Loop {
         output_tokens: plan.output_len,
         warmup: plan.warmup_iters,
         iterations: plan.num_iters,
+        pairs: plan.observer_effect.then_some(plan.seed),
     }
 }
 
@@ -102,7 +160,7 @@ fn drive(driver: &mut Driver<'_>) -> Result<Parts, RunError> {
 }
 
 /// Reasons against the result that only the driver knows.
-fn objections(done: &Done, collectors_fault: Option<SinkError>) -> Vec<Note> {
+fn objections(done: &Done, collectors_fault: Option<SinkError>, rows_cut: u64) -> Vec<Note> {
     let mut found = Vec::new();
     if done.nonfinite_steps > 0 {
         let text = format!("{} steps had logits that are not finite", done.nonfinite_steps);
@@ -114,5 +172,94 @@ fn objections(done: &Done, collectors_fault: Option<SinkError>) -> Vec<Note> {
             format!("the collectors did not get all events: {fault}"),
         ));
     }
+    if rows_cut > 0 {
+        let text = format!("collecting was interrupted: {rows_cut} rows never reached the collectors");
+        found.push(Note::new("interrupted", text));
+    }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use lm_bench_plugin::kinds::step;
+
+    use super::*;
+    use crate::events::{CollectMode, CollectionSetup, Delivery, RecorderConfig, SymbolTable};
+
+    /// Asks the run to end once the collectors have had a batch.
+    struct Impatient {
+        stop: Stop,
+        looked: Sender<()>,
+    }
+
+    impl Progress for Impatient {
+        fn stage(&mut self, _: &str) {}
+
+        fn steps(&mut self, had: u64, _: u64) {
+            if had > 0 {
+                self.stop.request();
+            }
+            let _ = self.looked.send(());
+        }
+
+        fn done(&mut self) {}
+    }
+
+    /// Takes a batch after a look, or when none came for some time.
+    struct Slow(Receiver<()>);
+
+    impl EventSink for Slow {
+        fn accept(&mut self, _: &Delivery, _: &SymbolTable) -> Result<(), SinkError> {
+            let _ = self.0.recv_timeout(Duration::from_millis(100));
+            Ok(())
+        }
+    }
+
+    fn rows_cut(interrupted: bool) -> u64 {
+        let (looked, look) = channel();
+        let setup = CollectionSetup {
+            config: RecorderConfig {
+                block_rows: 1,
+                ..RecorderConfig::default()
+            },
+            kinds: KindTable::builtin(),
+            symbols: Arc::new(SymbolTable::new()),
+            clock: Clock::fake(),
+            mode: CollectMode::default(),
+        };
+        let (mut recorder, collection) = Collection::start(setup, None, Slow(look)).expect("starts");
+        for _ in 0..20 {
+            recorder.record(&step::Row::default());
+        }
+        let stop = Stop::default();
+        let mut progress = Impatient {
+            stop: stop.clone(),
+            looked,
+        };
+        let done = Done {
+            interrupted,
+            ..Done::default()
+        };
+        collect(collection, recorder, (&mut progress, &stop, &done))
+            .expect("ends")
+            .rows_cut
+    }
+
+    #[test]
+    fn ctrl_c_ends_collecting_between_batches_but_not_twice_the_same_run() {
+        assert!((1..20).contains(&rows_cut(false)));
+        assert_eq!(rows_cut(true), 0, "the timed part was what Ctrl-C ended");
+    }
+
+    #[test]
+    fn rows_that_were_cut_make_the_result_invalid() {
+        let reasons = objections(&Done::default(), None, 7);
+        assert_eq!((reasons.len(), reasons[0].code.as_str()), (1, "interrupted"));
+        assert!(reasons[0].text.contains("7 rows"), "{}", reasons[0].text);
+        assert!(objections(&Done::default(), None, 0).is_empty());
+    }
 }

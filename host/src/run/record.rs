@@ -54,6 +54,7 @@ pub(super) fn of_iterations(plan: &RunPlan, facts: Facts, parts: &Parts) -> RunR
         timings: Timings {
             warmup_s: Some(seconds(warmup.wall_ns)),
             measured_s: Some(seconds(done.wall_ns)),
+            bare_s: plan.observer_effect.then(|| seconds(done.bare_ns)),
             ..Timings::default()
         },
         model: facts.model,
@@ -110,18 +111,29 @@ pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_ever
     }
 }
 
+/// What the collectors of a run or replay leave.
+pub(super) struct Account<'a> {
+    pub(super) outcomes: &'a [CollectorOutcome],
+    /// Time that their share of the processor refers to.
+    pub(super) duration_ns: u64,
+    /// Whether they were not given all rows because the user interrupted.
+    pub(super) cut: bool,
+}
+
 /// Adds metrics and accounts of the collectors.
-pub(super) fn add_outcomes(record: &mut RunRecord, outcomes: &[CollectorOutcome], percentiles: &[Percent]) {
-    let duration_ns = (record.duration_s * 1e9) as u64;
-    for outcome in outcomes {
+pub(super) fn add_outcomes(record: &mut RunRecord, account: &Account<'_>, percentiles: &[Percent]) {
+    for outcome in account.outcomes {
         let manifest = &outcome.manifest;
-        record.metrics.extend(metric_records(
-            &manifest.id,
-            &manifest.metrics,
-            &outcome.metrics,
-            percentiles,
-        ));
-        record.plugins.push(plugin_record(outcome, duration_ns));
+        let mut metrics = metric_records(&manifest.id, &manifest.metrics, &outcome.metrics, percentiles);
+        let partial = outcome.partial || account.cut;
+        for metric in &mut metrics {
+            metric.partial = partial && metric.value.is_some();
+        }
+        record.metrics.extend(metrics);
+        record.plugins.push(PluginRecord {
+            partial,
+            ..plugin_record(outcome, account.duration_ns)
+        });
     }
     record
         .metrics

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::record::{self, RecordedRun};
+use super::record::{self, Account, RecordedRun};
 use super::{Finished, Progress, RunError, collecting};
 use crate::clock::Clock;
 use crate::events::recording::Recording;
@@ -39,8 +39,14 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished
     recording.replay(&mut collectors)?;
     let outcomes = collectors.finish();
     remarks.extend(collecting::remarks_after(&outcomes));
-    record.timings.collect_s = Some(record::seconds(clock.now_ns()));
-    record::add_outcomes(&mut record, &outcomes, &plan.metric_percentiles);
+    let duration_ns = clock.now_ns();
+    record.timings.collect_s = Some(record::seconds(duration_ns));
+    let account = Account {
+        outcomes: &outcomes,
+        duration_ns,
+        cut: false,
+    };
+    record::add_outcomes(&mut record, &account, &plan.metric_percentiles);
     // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
     let mut reasons = std::mem::take(&mut record.verdict.reasons);
     reasons.retain(|reason| !reason.is_derived());

@@ -2,8 +2,6 @@
 
 use lm_bench_plugin::math::{Sum, sqrt};
 
-use super::percent::Percent;
-
 /// Counts that stored histograms can hold, so that each distribution can be stored.
 const MAX_COUNT: u64 = i64::MAX as u64;
 
@@ -105,12 +103,6 @@ impl Distribution {
         self.max()
     }
 
-    /// The sample at the nearest rank, however few samples there are. For anything that is reported use
-    /// [`Self::percentile`], which knows when they are too few.
-    pub fn nearest_rank(&self, percent: Percent) -> f64 {
-        self.at_rank(percent.rank(self.count))
-    }
-
     /// Median: the middle sample, or the mean of the two middle ones.
     pub fn median(&self) -> f64 {
         let half = self.count / 2;
@@ -152,7 +144,8 @@ impl Distribution {
             .map(|deviation| deviation / mean.abs())
     }
 
-    /// The samples of both.
+    /// The samples of both, as if they had been measured together: what shards of a load and repeats of a run are joined with
+    /// where the samples themselves are at hand. Stored results merge by their histograms.
     ///
     /// # Errors
     /// [`DistributionError::TooMany`] where the counts overflow.
@@ -163,6 +156,7 @@ impl Distribution {
 
 #[cfg(test)]
 mod tests {
+    use super::super::percent::Percent;
     use super::*;
     use proptest::prelude::*;
 
@@ -182,8 +176,8 @@ mod tests {
         assert_eq!(sample.std_dev(), Some((32.0f64 / 7.0).sqrt()));
         assert_eq!(sample.variation(), Some((32.0f64 / 7.0).sqrt() / 5.0));
         assert_eq!(sample.median(), 4.5);
-        assert_eq!(sample.nearest_rank("50".parse().unwrap()), 4.0);
-        assert_eq!(sample.nearest_rank("90".parse().unwrap()), 9.0);
+        // Nearest ranks of p50 and p90: ceil(8 * 0.5) = 4 and ceil(8 * 0.9) = 8.
+        assert_eq!((sample.at_rank(4), sample.at_rank(8)), (4.0, 9.0));
     }
 
     #[test]
@@ -222,6 +216,17 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_adds_counts_and_refuses_too_many() {
+        let left = Distribution::from_buckets([(1.0, 2), (3.0, 1)]).unwrap();
+        let right = Distribution::from_buckets([(3.0, 4), (0.5, 1)]).unwrap();
+        let both = left.merge(&right).unwrap();
+        assert_eq!(both.buckets(), [(0.5, 1), (1.0, 2), (3.0, 5)]);
+        assert_eq!(both.count(), 8);
+        let full = Distribution::from_buckets([(1.0, MAX_COUNT)]).unwrap();
+        assert_eq!(full.merge(&left), Err(DistributionError::TooMany));
+    }
+
+    #[test]
     fn huge_samples_keep_a_finite_mean() {
         let huge = Distribution::from_samples([f64::MAX, f64::MAX]).unwrap();
         assert_eq!(huge.mean(), f64::MAX);
@@ -240,7 +245,8 @@ mod tests {
             let sample = Distribution::from_buckets(samples.iter().map(|(v, c)| (f64::from(*v), *c))).unwrap();
             let rank = (list.len() * percent as usize).div_ceil(100).max(1);
             let percent = Percent::try_from(f64::from(percent)).unwrap();
-            prop_assert_eq!(sample.nearest_rank(percent), list[rank - 1]);
+            prop_assert_eq!(percent.rank(sample.count()), rank as u64);
+            prop_assert_eq!(sample.at_rank(rank as u64), list[rank - 1]);
             prop_assert_eq!(sample.count(), list.len() as u64);
             let mean = list.iter().sum::<f64>() / list.len() as f64;
             prop_assert!((sample.mean() - mean).abs() < 1e-9);

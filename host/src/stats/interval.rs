@@ -28,7 +28,7 @@ impl Confidence {
         }
     }
 
-    const fn tail(self) -> f64 {
+    pub(super) const fn tail(self) -> f64 {
         match self {
             Self::P95 => 0.025,
             Self::P99 => 0.005,
@@ -77,6 +77,26 @@ pub struct Undersampled {
     pub need: u64,
 }
 
+/// Why a mean has no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoInterval {
+    /// One sample has no spread.
+    #[error("one sample has no spread")]
+    OneSample,
+    /// The spread of the samples is beyond the range of numbers.
+    #[error("the spread of the samples is too large for a number")]
+    Overflow,
+    /// Student's interval of samples that are never negative reaches below 0, so that it holds values which the quantity
+    /// cannot have.
+    #[error(
+        "Student's interval of {samples} samples reaches below 0, where none of them is: they are too few for their skew"
+    )]
+    BelowZero {
+        /// Samples at hand.
+        samples: u64,
+    },
+}
+
 impl Distribution {
     /// The percentile and its interval from order statistics: `[x_(l), x_(u)]` with the largest `l` and smallest `u` for
     /// which a binomial count of `n` trials of probability `p` is below `l`, or at least `u`, with at most the tail's
@@ -101,16 +121,30 @@ impl Distribution {
         })
     }
 
-    /// The interval of the mean: `mean ± t * s / sqrt(n)` with Student's t. `None` below two samples. Assumes
-    /// independent samples, and normal ones where they are few.
-    pub fn mean_interval(&self, confidence: Confidence) -> Option<Interval> {
-        let half = self.std_dev().filter(|_| self.count() >= 2)? / sqrt(self.count() as f64)
-            * student_t((self.count() - 1) as f64, confidence.tail());
+    /// The interval of the mean: `mean ± t * s / sqrt(n)` with Student's t. Assumes independent samples, and normal ones
+    /// where they are few.
+    ///
+    /// # Errors
+    /// [`NoInterval`] where there is none, or where its assumptions plainly do not hold.
+    pub fn mean_interval(&self, confidence: Confidence) -> Result<Interval, NoInterval> {
+        let deviation = match self.std_dev() {
+            Some(deviation) => deviation,
+            None if self.count() < 2 => return Err(NoInterval::OneSample),
+            None => return Err(NoInterval::Overflow),
+        };
+        let half =
+            deviation / sqrt(self.count() as f64) * student_t((self.count() - 1) as f64, confidence.tail());
         let mean = self.mean();
-        Some(Interval {
-            low: mean - half,
-            high: mean + half,
-        })
+        let (low, high) = (mean - half, mean + half);
+        if !(low.is_finite() && high.is_finite()) {
+            return Err(NoInterval::Overflow);
+        }
+        if low < 0.0 && self.min() >= 0.0 {
+            return Err(NoInterval::BelowZero {
+                samples: self.count(),
+            });
+        }
+        Ok(Interval { low, high })
     }
 }
 
@@ -220,7 +254,33 @@ mod tests {
             "{interval:?}"
         );
         let one = Distribution::from_samples([3.0]).unwrap();
-        assert_eq!(one.mean_interval(Confidence::P95), None);
+        assert_eq!(one.mean_interval(Confidence::P95), Err(NoInterval::OneSample));
+        let wide = Distribution::from_samples([-f64::MAX, f64::MAX]).unwrap();
+        assert_eq!(wide.mean_interval(Confidence::P95), Err(NoInterval::Overflow));
+    }
+
+    #[test]
+    fn no_interval_holds_what_the_samples_cannot_be() {
+        // 1, 1, 7: mean 3, s = sqrt(12) = 3.4641, t(2) = 4.30265: half width 4.30265 * 3.4641 / sqrt(3) = 8.6053.
+        let skewed = Distribution::from_samples([1.0, 1.0, 7.0]).unwrap();
+        let error = skewed.mean_interval(Confidence::P95).unwrap_err();
+        assert_eq!(error, NoInterval::BelowZero { samples: 3 });
+        assert_eq!(
+            error.to_string(),
+            "Student's interval of 3 samples reaches below 0, where none of them is: they are too few for their skew"
+        );
+        // The same about a point that lies 5 lower: a quantity that can be negative.
+        let shifted = Distribution::from_samples([-4.0, -4.0, 2.0]).unwrap();
+        let interval = shifted.mean_interval(Confidence::P95).unwrap();
+        assert!(
+            (interval.low + 10.6053).abs() < 1e-4 && (interval.high - 6.6053).abs() < 1e-4,
+            "{interval:?}"
+        );
+        let zeros = Distribution::from_samples([0.0, 0.0]).unwrap();
+        assert_eq!(
+            zeros.mean_interval(Confidence::P95),
+            Ok(Interval { low: 0.0, high: 0.0 })
+        );
     }
 
     /// `P(B <= k)` by adding up the probabilities.

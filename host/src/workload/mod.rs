@@ -3,4 +3,4 @@
 mod prompts;
 mod text;
 
-pub use prompts::{PromptError, Prompts, TextEncoder, TokenSource};
+pub use prompts::{PromptError, PromptTokens, Prompts, TextEncoder};

@@ -23,7 +23,7 @@ impl TextEncoder for Tokenizer {
 }
 
 /// What prompts are made of.
-pub enum TokenSource<'a> {
+pub enum PromptTokens<'a> {
     /// Sentences through the model's tokenizer.
     Text(&'a dyn TextEncoder),
     /// Token ids drawn uniformly from `0..vocab`.
@@ -47,14 +47,14 @@ pub enum PromptError {
 /// Makes the prompts of a run. The same seed gives the same prompts; each batch and each sequence gets
 /// its own, so that nothing is answered from a prefix cache.
 pub struct Prompts<'a> {
-    source: TokenSource<'a>,
+    source: PromptTokens<'a>,
     seed: u64,
     length: usize,
 }
 
 impl<'a> Prompts<'a> {
     /// Prompts of `length` tokens each.
-    pub fn new(source: TokenSource<'a>, seed: u64, length: usize) -> Self {
+    pub fn new(source: PromptTokens<'a>, seed: u64, length: usize) -> Self {
         Self { source, seed, length }
     }
 
@@ -71,10 +71,10 @@ impl<'a> Prompts<'a> {
     fn prompt(&self, batch: u64, sequence: u64) -> Result<Vec<u32>, PromptError> {
         let mut rng = Pcg64Mcg::seed_from_u64(mix(self.seed, mix(batch, sequence)));
         match self.source {
-            TokenSource::Random { vocab } => Ok((0..self.length)
+            PromptTokens::Random { vocab } => Ok((0..self.length)
                 .map(|_| rng.random_range(0..vocab.max(1)))
                 .collect()),
-            TokenSource::Text(encoder) => self.text_prompt(encoder, &mut rng),
+            PromptTokens::Text(encoder) => self.text_prompt(encoder, &mut rng),
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn prompts_have_the_asked_length_and_differ() {
-        for source in [TokenSource::Random { vocab: 1000 }, TokenSource::Text(&Words)] {
+        for source in [PromptTokens::Random { vocab: 1000 }, PromptTokens::Text(&Words)] {
             let prompts = Prompts::new(source, 1, 700);
             let all: Vec<_> = (0..4)
                 .flat_map(|batch| prompts.batch(batch, 3).expect("prompts"))
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_seed_decides() {
         let batch = |seed| {
-            Prompts::new(TokenSource::Random { vocab: 50_000 }, seed, 64)
+            Prompts::new(PromptTokens::Random { vocab: 50_000 }, seed, 64)
                 .batch(3, 2)
                 .expect("prompts")
         };
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_tokenizer_without_output_ends_in_an_error() {
-        let prompts = Prompts::new(TokenSource::Text(&Nothing), 0, 8);
+        let prompts = Prompts::new(PromptTokens::Text(&Nothing), 0, 8);
         assert!(matches!(prompts.batch(0, 1), Err(PromptError::NoTokens)));
     }
 }

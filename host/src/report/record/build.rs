@@ -41,10 +41,10 @@ impl MetricRecord {
         self.mean = Some(samples.mean());
         (self.min, self.max) = (Some(samples.min()), Some(samples.max()));
         (self.std_dev, self.cv) = (samples.std_dev(), samples.variation());
-        self.interval = samples
-            .mean_interval(CONFIDENCE)
-            .filter(|interval| interval.low.is_finite() && interval.high.is_finite())
-            .map(|interval| IntervalRecord::new(interval.low, interval.high));
+        match samples.mean_interval(CONFIDENCE) {
+            Ok(interval) => self.interval = Some(IntervalRecord::new(interval.low, interval.high)),
+            Err(reason) => self.interval_reason = Some(reason.to_string()),
+        }
         self.percentiles = percentiles
             .iter()
             .map(|percent| (*percent, percentile(samples, *percent)))
@@ -151,7 +151,7 @@ mod tests {
         assert!(
             record
                 .to_json()
-                .contains("\"value\":18446744073709551615,\"reason\":null,\"n\":7")
+                .contains("\"value\":18446744073709551615,\"reason\":null,\"partial\":false,\"n\":7")
         );
         assert_eq!(
             serde_json::from_str::<MetricRecord>(&record.to_json()).unwrap(),
@@ -219,6 +219,10 @@ mod tests {
         let wide = Value::Distribution(vec![(-f64::MAX, 1), (f64::MAX, 5)]);
         let record = one(MetricKind::Distribution, wide);
         assert_eq!((record.std_dev, record.interval), (None, None));
+        assert_eq!(
+            record.interval_reason.as_deref(),
+            Some("the spread of the samples is too large for a number")
+        );
         assert_eq!(
             serde_json::from_str::<MetricRecord>(&record.to_json()).unwrap(),
             record

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RunRecord;
 use super::metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue};
+use super::observer::ObserverEffect;
 use crate::stats::{Distribution, Percent};
 
 /// The numbers that people look for first, under the names they know.
@@ -37,7 +38,7 @@ pub struct Definition {
     pub statistic: String,
     /// Formula.
     pub formula: String,
-    /// Number of samples.
+    /// Number of samples; 0 where the number is `null`.
     pub n: u64,
     /// Interval of the number; `null` where there are too few samples or the statistic has none.
     pub interval: Option<IntervalRecord>,
@@ -106,8 +107,10 @@ impl Headline {
             "(prompt_tokens + output_tokens) / (time of prefills and decode steps)",
         );
         headline.define("total_tokens_per_second", None, rate);
-        for name in ["peak_gpu_mem_gb", "total_tokens_per_second"] {
-            if let Some(definition) = headline.definitions.get_mut(name) {
+        let peaks = headline.peak_gpu_mem_gb.is_some();
+        let rates = headline.total_tokens_per_second.is_some();
+        for (name, measured) in [("peak_gpu_mem_gb", peaks), ("total_tokens_per_second", rates)] {
+            if let Some(definition) = headline.definitions.get_mut(name).filter(|_| measured) {
                 definition.n = iterations.len() as u64;
             }
         }
@@ -140,7 +143,8 @@ impl Headline {
     }
 }
 
-/// The headline numbers of a record as metrics of the plugin `lm-bench`, ordered by name, for forms that list metrics.
+/// The headline numbers of a record, ordered by name, and its observer effect as metrics of the plugin `lm-bench`, for forms
+/// that list metrics.
 pub fn headline_metrics(record: &RunRecord) -> Vec<MetricRecord> {
     let numbers = &record.headline;
     let value = |name: &str| match name {
@@ -155,6 +159,7 @@ pub fn headline_metrics(record: &RunRecord) -> Vec<MetricRecord> {
         .filter(|(name, _)| NAMES.contains(&name.as_str()));
     known
         .map(|(name, definition)| definition.metric(name, value(name)))
+        .chain(record.observer_effect.iter().flat_map(ObserverEffect::metrics))
         .collect()
 }
 
@@ -178,11 +183,11 @@ fn samples(values: impl Iterator<Item = f64>) -> Option<Distribution> {
     Distribution::from_samples(values).ok()
 }
 
-fn prefill_ms(iteration: &Iteration) -> f64 {
+pub(super) fn prefill_ms(iteration: &Iteration) -> f64 {
     iteration.prefill_ns as f64 / 1e6
 }
 
-fn decode_ms(iteration: &Iteration) -> Option<f64> {
+pub(super) fn decode_ms(iteration: &Iteration) -> Option<f64> {
     (iteration.decode_steps > 0).then(|| iteration.decode_ns as f64 / iteration.decode_steps as f64 / 1e6)
 }
 
@@ -217,6 +222,8 @@ mod tests {
         let decode = &headline.definitions["decode_latency_per_token_ms"];
         assert_eq!((decode.n, decode.interval.as_ref()), (3, None));
         assert_eq!(headline.definitions.len(), 4);
+        let n = |name: &str| headline.definitions[name].n;
+        assert_eq!((n("peak_gpu_mem_gb"), n("total_tokens_per_second")), (3, 3));
     }
 
     #[test]
@@ -230,6 +237,10 @@ mod tests {
             .unwrap();
         assert_eq!((interval.low, interval.high), (1.0, 6.0));
         assert_eq!(headline.peak_gpu_mem_gb, None);
+        assert_eq!(
+            headline.definitions["peak_gpu_mem_gb"].n, 0,
+            "no sample without a GPU"
+        );
     }
 
     #[test]
@@ -239,6 +250,7 @@ mod tests {
             (headline.prefill_latency_ms, headline.total_tokens_per_second),
             (None, None)
         );
+        assert!(headline.definitions.values().all(|definition| definition.n == 0));
         let only_prefill = Iteration {
             decode_steps: 0,
             decode_ns: 0,

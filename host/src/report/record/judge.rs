@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::RunRecord;
+use super::{Overhead, RunRecord};
 use crate::stats::Percent;
 
 /// Whether the result may be used.
@@ -42,10 +42,11 @@ impl Note {
 }
 
 /// Codes of the reasons that follow from the record.
-const DERIVED: [&str; 3] = [INTERRUPTED, ERRORS, NO_OUTPUT];
+const DERIVED: [&str; 4] = [INTERRUPTED, ERRORS, NO_OUTPUT, OBSERVER_EFFECT];
 const INTERRUPTED: &str = "interrupted";
 const ERRORS: &str = "errors";
 const NO_OUTPUT: &str = "no_output";
+const OBSERVER_EFFECT: &str = "observer_effect";
 /// Share of the usable cores that were busy before the run from which on a warning is given.
 const BUSY_SHARE: f64 = 0.5;
 
@@ -84,7 +85,21 @@ impl RunRecord {
                 "no token was generated in the measured part",
             ));
         }
+        found.extend(self.overheads(too_much));
         found
+    }
+
+    /// What a rule says about each figure of the observer effect for which there is a limit.
+    fn overheads(&self, rule: fn((&str, &Overhead), f64) -> Option<Note>) -> Vec<Note> {
+        let Some((effect, limit)) = self
+            .observer_effect
+            .as_ref()
+            .and_then(|effect| Some((effect, effect.max_overhead_pct?)))
+        else {
+            return Vec::new();
+        };
+        let figures = effect.figures().into_iter();
+        figures.filter_map(|figure| rule(figure, limit)).collect()
     }
 
     fn remarks(&self) -> Vec<Note> {
@@ -93,6 +108,7 @@ impl RunRecord {
         found.extend(self.busy_machine());
         found.extend(self.lost_events());
         found.extend(self.unoptimised());
+        found.extend(self.overheads(uncertain));
         found.extend(
             self.plugins
                 .iter()
@@ -158,6 +174,35 @@ impl RunRecord {
     }
 }
 
+/// The overhead is above the limit even at the lower end of its interval, or nothing is known about it.
+fn too_much((name, overhead): (&str, &Overhead), limit: f64) -> Option<Note> {
+    if let Some(needs) = overhead.needs {
+        let text =
+            format!("the observer effect on {name} cannot be held against {limit} %: it needs {needs} pairs");
+        return Some(Note::new(OBSERVER_EFFECT, text));
+    }
+    let (percent, interval) = overhead.overhead_pct.zip(overhead.interval)?;
+    (interval.low > limit).then(|| {
+        let text = format!(
+            "the observer effect on {name} is {percent:.2} %, at least {:.2} %: more than {limit} %",
+            interval.low
+        );
+        Note::new(OBSERVER_EFFECT, text)
+    })
+}
+
+/// The limit lies within the interval.
+fn uncertain((name, overhead): (&str, &Overhead), limit: f64) -> Option<Note> {
+    let interval = overhead.interval?;
+    (interval.low <= limit && interval.high > limit).then(|| {
+        let text = format!(
+            "the observer effect on {name} may be up to {:.2} %: these pairs do not tell it from {limit} %; use more --num-iters",
+            interval.high
+        );
+        Note::new("overhead_uncertain", text)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::sample;
@@ -196,6 +241,64 @@ mod tests {
         record.judge(vec![Note::new("lag", "the client fell behind")]);
         let derived: Vec<bool> = record.verdict.reasons.iter().map(Note::is_derived).collect();
         assert_eq!(derived, [true, false]);
+    }
+
+    #[test]
+    fn an_overhead_counts_against_the_result_once_its_whole_interval_exceeds_the_limit() {
+        let judged = |limit: Option<f64>, change: fn(&mut Overhead)| {
+            let mut record = sample::record();
+            let effect = record.observer_effect.as_mut().unwrap();
+            effect.max_overhead_pct = limit;
+            for overhead in [
+                &mut effect.prefill_latency,
+                &mut effect.decode_latency_per_token,
+                &mut effect.iteration_wall_time,
+            ] {
+                *overhead = Overhead {
+                    overhead_pct: Some(2.0),
+                    interval: Some(super::super::IntervalRecord::new(1.5, 2.5)),
+                    ..Overhead::default()
+                };
+            }
+            change(&mut effect.decode_latency_per_token);
+            record.judge(Vec::new());
+            let uncertain = record
+                .warnings
+                .iter()
+                .filter(|note| note.code == "overhead_uncertain");
+            (record.verdict.clone(), uncertain.count())
+        };
+        assert!(judged(None, |_| {}).0.valid);
+        assert_eq!(
+            (judged(Some(3.0), |_| {}).0.valid, judged(Some(3.0), |_| {}).1),
+            (true, 0)
+        );
+        assert_eq!(
+            (judged(Some(1.75), |_| {}).0.valid, judged(Some(1.75), |_| {}).1),
+            (true, 3)
+        );
+        let (verdict, uncertain) = judged(Some(2.6), |decode| {
+            (decode.overhead_pct, decode.interval) =
+                (Some(4.0), Some(super::super::IntervalRecord::new(2.61, 5.5)));
+        });
+        assert_eq!((verdict.valid, uncertain), (false, 0));
+        assert_eq!(
+            verdict.reasons[0].text,
+            "the observer effect on decode_latency_per_token is 4.00 %, at least 2.61 %: more than 2.6 %"
+        );
+        assert!(verdict.reasons[0].is_derived());
+        let (verdict, _) = judged(Some(9.0), |decode| {
+            *decode = Overhead {
+                needs: Some(16),
+                ..Overhead::default()
+            }
+        });
+        assert_eq!(
+            verdict.reasons[0].text,
+            "the observer effect on decode_latency_per_token cannot be held against 9 %: it needs 16 pairs"
+        );
+        // No decode step, so no overhead of one.
+        assert!(judged(Some(3.0), |decode| *decode = Overhead::default()).0.valid);
     }
 
     #[test]

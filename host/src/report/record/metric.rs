@@ -33,10 +33,17 @@ pub struct MetricRecord {
     pub value: Option<MetricValue>,
     /// Why there is no value.
     pub reason: Option<String>,
+    /// Whether the value is from a part of the run only: from the last checkpoint of a plugin that was taken out, or up to an
+    /// interruption.
+    #[serde(default)]
+    pub partial: bool,
     /// Samples or events behind the value.
     pub n: u64,
     /// Interval of a distribution's mean, or of a headline number; `null` for other metrics and with too few samples.
     pub interval: Option<IntervalRecord>,
+    /// Why a distribution's mean has no interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_reason: Option<String>,
     /// A distribution as a histogram that merges with those of other runs.
     pub histogram: Option<EncodedHistogram>,
     /// Mean of a distribution.
@@ -146,8 +153,10 @@ impl MetricRecord {
             formula: String::new(),
             value: None,
             reason: None,
+            partial: false,
             n,
             interval: None,
+            interval_reason: None,
             histogram: None,
             mean: None,
             min: None,

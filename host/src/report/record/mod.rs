@@ -12,6 +12,7 @@ mod facts;
 mod headline;
 mod judge;
 mod metric;
+mod observer;
 mod plugin;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -23,10 +24,11 @@ pub use facts::{Build, Cgroup, Cpu, EngineFacts, Environment, Gpu, ModelFacts};
 pub use headline::{Definition, Headline, Iteration, gigabytes, headline_metrics};
 pub use judge::{Note, Verdict};
 pub use metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metrics_json};
+pub use observer::{IterationPair, Observed, ObserverEffect, Overhead, pairs_needed};
 pub use plugin::{PluginRecord, config_sha256, cpu_share, ns_per_row};
 
 /// Version of the record's layout: a new field raises the second number, a changed or removed one the first.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// Everything a run found out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +52,9 @@ pub struct RunRecord {
     pub token_source: TokenSource,
     /// The iterations before the measured ones; in no other number of the record.
     pub warmup: Warmup,
+    /// What being measured cost the engine; `null` where that was not asked for.
+    #[serde(default)]
+    pub observer_effect: Option<ObserverEffect>,
     /// What was done.
     pub counts: Counts,
     /// Where the time went.
@@ -85,6 +90,7 @@ impl RunRecord {
             headline: Headline::default(),
             token_source: TokenSource::default(),
             warmup: Warmup::default(),
+            observer_effect: None,
             counts: Counts::default(),
             timings: Timings::default(),
             model: ModelFacts::default(),
@@ -173,6 +179,9 @@ pub struct Timings {
     pub warmup_s: Option<f64>,
     /// Measured iterations.
     pub measured_s: Option<f64>,
+    /// Bare iterations that the measured ones were compared with.
+    #[serde(default)]
+    pub bare_s: Option<f64>,
     /// Collectors that ran after the measured part.
     pub collect_s: Option<f64>,
 }

@@ -31,13 +31,13 @@ pub struct PluginRecord {
     pub busy_ns: u64,
     /// `busy_ns / rows`; `null` without rows.
     pub ns_per_row: Option<f64>,
-    /// `busy_ns` over the run's duration: cores' worth of processor time.
+    /// `busy_ns` over the duration of the run, or of the replay that made the metrics: cores' worth of processor time.
     pub cpu_share: Option<f64>,
     /// Most memory it held, in bytes; `null` where its door cannot tell.
     pub peak_memory: Option<u64>,
     /// What went wrong. A plugin with a fault was taken out of the run.
     pub faults: Vec<String>,
-    /// Whether its metrics are from a checkpoint before the fault.
+    /// Whether its metrics are from a part of the run only: from a checkpoint before the fault, or up to an interruption.
     pub partial: bool,
     /// Metrics of it in this record.
     pub metrics: u64,

@@ -67,7 +67,7 @@ fn grid(rows: &[Row<'_>], percentiles: &BTreeSet<Percent>, detail: bool, interva
         let metric = row.metric;
         let mut cells = vec![
             clean(&metric.name),
-            labels::text(row.labels.iter().copied()),
+            labels::with_remarks(&[labels::text(row.labels.iter().copied()), labels::partial(row)]),
             clean(&super::format::unit(&metric.unit)),
             count(metric.n),
             metric.mean.map_or(NONE.to_owned(), number),

@@ -29,6 +29,8 @@ pub(super) struct Row<'a> {
     pub(super) median_of: Option<usize>,
     /// Smallest and largest of the parts.
     pub(super) range: Option<(MetricValue, MetricValue)>,
+    /// Whether any value behind it is from a part of the run only.
+    pub(super) partial: bool,
     /// Labels that tell the parts apart.
     pub(super) over: Vec<&'a str>,
 }
@@ -112,9 +114,11 @@ fn fold<'a>(parts: &[&'a MetricRecord], whole: Option<&Row<'a>>, over: Vec<&'a s
     let mut values: Vec<MetricValue> = parts.iter().filter_map(|part| part.value).collect();
     values.sort_by(|left, right| left.as_f64().total_cmp(&right.as_f64()));
     let range = Some((*values.first()?, *values.last()?));
+    let partial = parts.iter().any(|part| part.partial);
     if let Some(whole) = whole {
         return Some(Row {
             range,
+            partial: partial || whole.partial,
             over,
             ..whole.clone()
         });
@@ -135,6 +139,7 @@ fn fold<'a>(parts: &[&'a MetricRecord], whole: Option<&Row<'a>>, over: Vec<&'a s
         n: None,
         median_of: Some(parts.len()),
         range,
+        partial,
         over,
     })
 }
@@ -149,6 +154,7 @@ impl<'a> Row<'a> {
             n: Some(metric.n),
             median_of: None,
             range: None,
+            partial: metric.partial,
             over: Vec::new(),
         })
     }

@@ -17,6 +17,25 @@ pub(super) fn text<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
     clean(&bare.chain(keyed).collect::<Vec<_>>().join(" "))
 }
 
+/// Says that a value is from a part of the run only; empty otherwise.
+pub(super) fn partial(row: &Row<'_>) -> String {
+    if row.partial {
+        "(partial)".to_owned()
+    } else {
+        String::new()
+    }
+}
+
+/// Labels and remarks in one line, without the empty ones.
+pub(super) fn with_remarks(parts: &[String]) -> String {
+    let parts: Vec<&str> = parts
+        .iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.join(" ")
+}
+
 /// The labels with a key that all rows have, if there is more than one row: they are told once.
 pub(super) fn common<'a>(rows: &[Row<'a>]) -> Labels<'a> {
     let Some((first, others)) = rows.split_first().filter(|(_, others)| !others.is_empty()) else {

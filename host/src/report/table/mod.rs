@@ -9,6 +9,7 @@ mod format;
 mod grid;
 mod headline;
 mod labels;
+mod observer;
 mod plugins;
 mod ranking;
 mod style;
@@ -25,6 +26,7 @@ pub fn render(record: &RunRecord, style: &Style) -> String {
     let sections = [
         headline::facts(record, *style),
         headline::numbers(record, *style),
+        observer::render(record, *style),
         distributions::render(record, *style),
         values::render(record, *style),
         unavailable::render(record, *style),

@@ -52,7 +52,8 @@ fn percent(share: f64) -> String {
 
 fn state(plugin: &PluginRecord) -> &'static str {
     match (plugin.faults.is_empty(), plugin.partial) {
-        (true, _) => "ok",
+        (true, false) => "ok",
+        (true, true) => "partial",
         (false, true) => "fault, partial",
         (false, false) => "fault",
     }

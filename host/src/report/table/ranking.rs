@@ -29,7 +29,11 @@ pub(super) fn render(rows: &[Row<'_>], scale: Scale, style: Style) -> String {
     };
     let order = if smallest_first { "smallest" } else { "largest" };
     let name = clean(&format!("{}.{}", metric.plugin, metric.name));
-    let title = format!("{name}:{mean}{unit}, {order} first (all with --detail)").replace(":,", ":");
+    let partial = match rows.iter().any(|row| row.partial) {
+        true => " (partial)",
+        false => "",
+    };
+    let title = format!("{name}{partial}:{mean}{unit}, {order} first (all with --detail)").replace(":,", ":");
     let mut text = wrap(style, "  ", &title) + "\n";
     let mut phases: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
     for row in rows {
@@ -103,6 +107,7 @@ mod tests {
     fn the_six_largest_of_each_phase() {
         let mut metric = sample::record().metrics.remove(0);
         (metric.direction, metric.unit, metric.n) = (Direction::Lower, "us".to_owned(), 4);
+        metric.partial = false;
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         let mut rows: Vec<Row<'_>> = names
             .iter()
@@ -134,7 +139,10 @@ mod tests {
             row(&metric, vec![("tensor", "k")], 1.0),
         ];
         let text = render(&rows, Scale::default(), Style::PLAIN).replace(TIE, " ");
-        assert!(text.contains("achieved_flops: smallest first"), "{text}");
+        assert!(
+            text.contains("achieved_flops (partial): smallest first"),
+            "{text}"
+        );
         assert!(
             text.contains("\n    tensor=k 1.000, tensor=q 3.000; n 40\n"),
             "{text}"

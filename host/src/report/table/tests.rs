@@ -26,7 +26,8 @@ fn crowded() -> RunRecord {
         plugin.clone_into(&mut metric.plugin);
         metric
     };
-    let (distribution, gauge) = (of("decode_step_ms", "latency"), of("achieved_flops", "attention"));
+    let (distribution, mut gauge) = (of("decode_step_ms", "latency"), of("achieved_flops", "attention"));
+    gauge.partial = false;
     let labels = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter();
         pairs

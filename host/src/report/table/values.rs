@@ -97,7 +97,7 @@ fn block(rows: &[Row<'_>], over: Option<&[&str]>, scales: &BTreeMap<&str, Scale>
         let blank = |value: Option<_>| value.map_or(String::new(), |value| scale.value(value, unit));
         grid.push([
             clean(name),
-            [labels::text(own), statistic(row)].join(" ").trim().to_owned(),
+            labels::with_remarks(&[labels::text(own), statistic(row), labels::partial(row)]),
             clean(&scale.unit(unit)),
             row.n.map_or(String::new(), count),
             scale.value(row.value, unit),

@@ -12,7 +12,7 @@ use lm_bench_plugin::kinds::{mark, moe_route, phase, quant, step};
 use lm_bench_plugin::{Block, ColumnBuf, ColumnDef, ElementType, KindDef, Level};
 
 use crate::events::{
-    CollectMode, Collection, CollectionSetup, Delivery, EventSink, Finished, KindTable, Recorder,
+    CollectMode, Collected, Collection, CollectionSetup, Delivery, EventSink, KindTable, Recorder,
     RecorderConfig, Recording, RecordingWriter, SymbolTable,
 };
 
@@ -73,7 +73,7 @@ fn vendor_block(kinds: &KindTable, rows: u32, width: u32, start: u8) -> Block {
 }
 
 /// Runs `work` with a recorder while recording to `path`, and finishes the recording.
-fn record(path: &Path, work: impl FnOnce(&mut Recorder)) -> Finished<Vec<Delivery>> {
+fn record(path: &Path, work: impl FnOnce(&mut Recorder)) -> Collected<Vec<Delivery>> {
     let setup = CollectionSetup {
         config: RecorderConfig {
             level: Level::Ops,

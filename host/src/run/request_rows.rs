@@ -5,12 +5,12 @@ use lm_bench_plugin::kinds::{request, request_phase, token};
 use crate::events::Recorder;
 
 /// The requests of one batch.
-pub(super) struct Requests {
+pub(super) struct RequestRows {
     first: u64,
     prompt_tokens: Vec<u32>,
 }
 
-impl Requests {
+impl RequestRows {
     /// Requests numbered from `first`, one per prompt.
     pub(super) fn new(first: u64, prompts: &[Vec<u32>]) -> Self {
         Self {
