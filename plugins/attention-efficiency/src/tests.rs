@@ -286,3 +286,30 @@ fn contradictions_are_refused_and_size_is_limited() {
         1
     );
 }
+
+#[test]
+fn layers_are_listed_as_long_as_all_metrics_have_room() {
+    let layers = |count: u16| {
+        let mut test = Test::new().run_info(gpu(&[peak("flops", true, 1e12), peak("bytes", true, 5e11)]));
+        for layer in 0..count {
+            // With counters, so that each layer has all its metrics.
+            test.row(&attention::Row {
+                smem_bytes: 2,
+                dram_bytes: 1,
+                ..call(layer, (2e6, 1e6), 10_000)
+            });
+        }
+        test.metrics()
+    };
+    // (339 layers + the whole) * 12 + 2 peaks + SM efficiency + occupancy = 4,084; 12 more would exceed 4,096.
+    let fits = layers(339);
+    assert_eq!(fits.all().len(), 4_084);
+    fits.assert(
+        "attention_flops_per_call",
+        &[("phase", "decode"), ("layer", "338")],
+        2e6,
+    );
+    let reason = layers(340);
+    let reason = reason.unavailable("attention_flops_per_call", &[("layer", "each")]);
+    assert!(reason.contains("detail to overall"), "{reason}");
+}

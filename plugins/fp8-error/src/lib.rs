@@ -261,4 +261,6 @@ lm_bench_plugin::export!(Fp8Error);
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod room_tests;
+#[cfg(test)]
 mod tests;

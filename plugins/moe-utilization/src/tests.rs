@@ -339,3 +339,22 @@ fn an_unknown_key_is_refused() {
     let refused = Test::new().config(r#"{"details":"layer"}"#).run();
     assert!(matches!(refused, Err(Failure::Fault(fault)) if fault.message.contains("details")));
 }
+
+#[test]
+fn layers_are_listed_as_long_as_all_metrics_have_room() {
+    let (counts, prob_sum) = ([2; 256], [1.0; 256]);
+    let layers = |count: u16| {
+        let mut test = Test::new();
+        for layer in 0..count {
+            test.row(&row(7, layer, &counts, &prob_sum));
+        }
+        test.metrics()
+    };
+    // (238 layers + the whole) * 16 + 256 experts = 4,080 of 4,096.
+    let fits = layers(238);
+    assert_eq!(fits.all().len(), 4_080);
+    fits.assert("load_cv", &[("phase", "decode"), ("layer", "237")], 0.0);
+    let reason = layers(239);
+    let reason = reason.unavailable("load_cv", &[("layer", "each")]);
+    assert!(reason.contains("detail to overall"), "{reason}");
+}
