@@ -69,12 +69,12 @@ impl Progress for Shown {
     fn stage(&mut self, text: &str) {
         match self {
             Self::Bar { bar, template } => {
-                bar.reset();
-                bar.unset_length();
+                bar.finish_and_clear();
+                // A new one: setting back the old one would draw it in between.
+                *bar = ProgressBar::no_length().with_message(text.to_owned());
+                *template = "";
                 lay_out(bar, template, WAITING);
-                bar.set_message(text.to_owned());
                 bar.enable_steady_tick(REDRAW);
-                bar.tick();
             }
             Self::Lines { told } => {
                 *told = 0;
@@ -125,7 +125,7 @@ mod tests {
             steps.iter().filter_map(told_of).collect::<Vec<_>>()
         };
         assert_eq!(told(&[0, 99, 100, 101, 350, 1000], 1000), [1, 3]);
-        assert_eq!(told(&[1, 5, 9], 10), [], "short stages need no lines");
+        assert!(told(&[1, 5, 9], 10).is_empty(), "short stages need no lines");
         assert_eq!(tenths(u64::MAX - 1, u64::MAX, 0), Some(9));
         let mut lines = Shown::Lines { told: 9 };
         lines.stage("next");

@@ -35,12 +35,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let mut remarks = collecting::remarks_before(&collectors);
     let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
 
-    let tokens = match &tokenizer {
-        Some(tokenizer) => PromptTokens::Text(tokenizer),
-        None => PromptTokens::Random {
-            vocab: run_info.model.vocab,
-        },
-    };
+    let tokens = prompt_tokens(tokenizer.as_ref(), &run_info);
     let sampled_every = recorder.sampled_every();
     observer::check_pairs(plan, sampled_every)?;
     let mut driver = Driver {
@@ -137,6 +132,15 @@ fn collect<S: EventSink + 'static>(
         }
     };
     Ok(collection.finish_watched(recorder, watch)?)
+}
+
+fn prompt_tokens<'a>(tokenizer: Option<&'a Tokenizer>, run: &RunInfo) -> PromptTokens<'a> {
+    match tokenizer {
+        Some(tokenizer) => PromptTokens::Text(tokenizer),
+        None => PromptTokens::Random {
+            vocab: run.model.vocab,
+        },
+    }
 }
 
 fn shape(plan: &RunPlan) -> Loop {

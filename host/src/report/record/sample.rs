@@ -70,7 +70,7 @@ pub(crate) fn record() -> RunRecord {
 /// Ten pairs in which recording costs 2 %, and 10 % of the two prefills that are recorded in detail.
 fn observer_effect() -> ObserverEffect {
     let pair = |index: u64| {
-        let prefill_sampled = index % 8 == 0;
+        let prefill_sampled = index.is_multiple_of(8);
         let bare = Iteration {
             prefill_ns: 12_000_000 + index * 100_000,
             decode_ns: 31 * (1_500_000 + index * 10_000),
