@@ -1,7 +1,12 @@
 /* A native plugin in C, for the tests of what the host checks before it calls anything. The preprocessor
- * makes it proper or wrong: MAGIC, ENTRY_SIZE, TABLE_SIZE, NO_INTERFACE, OTHER_MANIFEST, SILENT_FAULT. */
+ * makes it proper or wrong: MAGIC, ENTRY_SIZE, TABLE_SIZE, NO_INTERFACE, OTHER_MANIFEST, SILENT_FAULT, and
+ * MISDEED, the name of a function in misdeeds.h that the second batch calls. */
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef MISDEED
+#include "misdeeds.h"
+#endif
 
 #ifndef MAGIC
 #define MAGIC "LMBPLUG1"
@@ -84,7 +89,7 @@ static int32_t subscribe(const struct host *host, struct bytes config, struct by
     return 0;
 }
 
-static int32_t open(const struct host *host, struct bytes config, struct bytes run, struct bytes resolved, void **instance) {
+static int32_t open_collector(const struct host *host, struct bytes config, struct bytes run, struct bytes resolved, void **instance) {
     (void)host, (void)config, (void)run, (void)resolved;
     sum = 0;
     *instance = &sum;
@@ -95,6 +100,9 @@ static int32_t on_batch(void *instance, const struct host *host, const struct ba
     (void)host;
 #ifdef SILENT_FAULT
     return 1;
+#endif
+#ifdef MISDEED
+    if (batch->seq > 0) MISDEED();
 #endif
     const uint32_t *index = batch->columns[0].data;
     for (uint32_t row = 0; row < batch->rows; row++) *(uint64_t *)instance += index[row];
@@ -112,7 +120,7 @@ static int32_t report(void *instance, const struct host *host) {
 static void destroy(void *instance) { (void)instance; }
 
 static const struct collector table = {
-    TABLE_SIZE, 0, describe, subscribe, open, on_batch, report, report, destroy,
+    TABLE_SIZE, 0, describe, subscribe, open_collector, on_batch, report, report, destroy,
 };
 
 static const void *interface(struct bytes id) {

@@ -69,9 +69,18 @@ pub(crate) fn policy() -> Policy {
     };
     Policy {
         allow_native: true,
+        program: Some(env!("CARGO_BIN_EXE_lm-bench").into()),
         limits,
         component_cache,
         ..Policy::default()
+    }
+}
+
+/// A policy that loads native code into this process.
+pub(crate) fn in_process() -> Policy {
+    Policy {
+        in_process: true,
+        ..policy()
     }
 }
 

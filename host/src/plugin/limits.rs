@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Linear memory of a WASM plugin, in bytes, over all its memories.
+    /// Memory in bytes: linear memory of a WASM plugin, over all its memories; what a native plugin in a process of
+    /// its own may allocate beyond what the process had.
     pub memory_bytes: usize,
     /// Stack of a WASM plugin, in bytes. Read by the first WASM plugin of a run.
     pub wasm_stack_bytes: usize,
@@ -98,6 +99,11 @@ impl Limits {
 pub struct Policy {
     /// Whether native libraries may be loaded (`--allow-native`): they run with all rights of the user.
     pub allow_native: bool,
+    /// Whether native libraries are loaded into this process (`--in-process`), where a crash or an endless loop of
+    /// theirs is one of this program. By default each gets a process of its own.
+    pub in_process: bool,
+    /// Program that serves native plugins in processes of their own; by default the one that runs.
+    pub program: Option<PathBuf>,
     /// Limits of each plugin.
     pub limits: Limits,
     /// Folders of `--plugin-dir`, searched before all others.

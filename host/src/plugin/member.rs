@@ -23,6 +23,7 @@ const MOST_BATCHES_PER_CHECKPOINT: u64 = 256;
 /// A loaded collector with its account.
 pub(crate) struct Member {
     found: Found,
+    isolated: bool,
     config: serde_json::Value,
     limits: Limits,
     clock: Clock,
@@ -73,6 +74,8 @@ impl Checkpoints {
 pub(crate) struct Setup {
     /// What it is.
     pub(crate) found: Found,
+    /// Whether it has a process of its own.
+    pub(crate) isolated: bool,
     /// Its code.
     pub(crate) session: Box<dyn Session>,
     /// Its configuration.
@@ -87,6 +90,7 @@ impl Member {
         let last_ns = clock.now_ns();
         Self {
             found: setup.found,
+            isolated: setup.isolated,
             config: setup.config,
             limits: setup.limits,
             clock,
@@ -223,6 +227,7 @@ impl Member {
         let file = self.found.file();
         CollectorOutcome {
             door: self.found.door(),
+            isolated: self.isolated,
             sha256: file.map(|file| file.sha256.clone()),
             path: file.map(|file| file.path.clone()),
             manifest: self.found.manifest,
@@ -251,11 +256,12 @@ impl Member {
             return Err(Failure::contract("it was called after a failure"));
         };
         let start = self.clock.now_ns();
+        let interrupts = session.interrupts();
         let result = call(session.as_mut());
         let took = Duration::from_nanos(self.clock.now_ns() - start);
         self.account.busy_ns += took.as_nanos() as u64;
         self.account.calls += 1;
-        if self.found.door() == Door::Dylib && took > limit {
+        if self.found.door() == Door::Dylib && !interrupts && took > limit {
             return result.and(Err(Failure::Late { took, limit }));
         }
         result
@@ -285,6 +291,7 @@ impl Member {
     fn retire(&mut self) {
         if let Some(mut session) = self.session.take() {
             self.account.peak_memory = session.peak_memory();
+            session.end();
             let log = &session.host().log;
             self.account.log = log.lines().to_vec();
             self.account.log_refused = log.refused();

@@ -20,7 +20,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let clock = Clock::start();
     let environment = facts::environment(&machine::facts());
     collecting::check_recording_name(plan)?;
-    collecting::check_plugins(&plan.plugins())?;
+    collecting::check_plugins(&plan.plugins(), progress)?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
     let Loaded {

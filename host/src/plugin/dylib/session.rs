@@ -41,17 +41,17 @@ struct Columns(Vec<abi::ColumnV1>);
 unsafe impl Send for Columns {}
 
 impl DylibSession {
-    /// Loads a library whose file was inspected.
+    /// Loads a library whose file was inspected; `confine` is called before its first instruction runs.
     ///
     /// # Errors
     /// When it cannot be loaded, or is not what its file said.
     pub(crate) fn load(
         file: &PluginFile,
         facts: &LibraryFacts,
-        limits: &Limits,
-        host: HostSide,
+        (limits, host): (&Limits, HostSide),
+        confine: impl FnOnce() -> std::io::Result<()>,
     ) -> Result<Self, LibraryError> {
-        let table = library::load(file, facts)?;
+        let table = library::load(file, facts, confine)?;
         Ok(Self {
             table,
             instance: Instance(std::ptr::null_mut()),

@@ -271,6 +271,7 @@ fn plugins() -> Vec<PluginRecord> {
         id: id.to_owned(),
         version: "1.0.0".to_owned(),
         door: door.to_owned(),
+        isolated: None,
         path: None,
         sha256: None,
         config_sha256: config_sha256(&config),
