@@ -129,7 +129,7 @@ pub struct BatchV1 {
     pub columns_len: u32,
     /// Number of the batch within its kind.
     pub seq: u64,
-    /// Rows of the kind that were dropped just before.
+    /// Rows of the kind that were lost just before.
     pub lost_before: u64,
     /// Events per row.
     pub weight: f64,
@@ -242,6 +242,10 @@ pub struct CollectorV1 {
     /// Takes a batch.
     pub on_batch:
         unsafe extern "C" fn(instance: *mut c_void, host: *const HostV1, batch: *const BatchV1) -> i32,
+    /// Takes the number of rows of a kind that were lost after its last batch. Called at most once per kind, before
+    /// `finish`, and only for a number above 0.
+    pub lost_after:
+        unsafe extern "C" fn(instance: *mut c_void, host: *const HostV1, kind: u32, rows: u64) -> i32,
     /// Reports all metrics so far through [`HostV1::metric`].
     pub checkpoint: unsafe extern "C" fn(instance: *mut c_void, host: *const HostV1) -> i32,
     /// Reports the final metrics; the instance is destroyed afterwards and only `destroy` may follow.

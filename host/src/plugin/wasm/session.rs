@@ -164,6 +164,14 @@ impl Session for WasmSession {
         called
     }
 
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure> {
+        self.call_fallible(self.limits.call_time(), |guest, store| {
+            guest
+                .lm_bench_collector_collector()
+                .call_lost_after(store, kind, rows)
+        })
+    }
+
     fn checkpoint(&mut self) -> Result<Report, Failure> {
         let metrics = self.call_fallible(self.limits.call_time(), |guest, store| {
             guest.lm_bench_collector_collector().call_checkpoint(store)
