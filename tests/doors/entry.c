@@ -33,6 +33,11 @@ struct metric {
     struct bytes reason;
     uint64_t samples;
 };
+struct math {
+    uint32_t size, flags;
+    double (*exp)(double), (*exp2)(double), (*log)(double), (*log1p)(double), (*log2)(double), (*log10)(double);
+    double (*pow)(double, double), (*cbrt)(double), (*sin)(double), (*cos)(double), (*tanh)(double);
+};
 struct host {
     uint32_t size, flags;
     void *context;
@@ -41,6 +46,7 @@ struct host {
     void (*metric)(void *, const struct metric *);
     void (*reply)(void *, struct bytes);
     void (*fault)(void *, uint32_t, struct bytes);
+    const struct math *math;
 };
 struct column { const void *data; uint64_t len; uint32_t width, element; };
 struct batch {
@@ -55,6 +61,7 @@ struct collector {
     int32_t (*subscribe)(const struct host *, struct bytes, struct bytes);
     int32_t (*open)(const struct host *, struct bytes, struct bytes, struct bytes, void **);
     int32_t (*on_batch)(void *, const struct host *, const struct batch *);
+    int32_t (*lost_after)(void *, const struct host *, uint32_t, uint64_t);
     int32_t (*checkpoint)(void *, const struct host *);
     int32_t (*finish)(void *, const struct host *);
     void (*destroy)(void *);
@@ -109,6 +116,12 @@ static int32_t on_batch(void *instance, const struct host *host, const struct ba
     return 0;
 }
 
+static int32_t lost_after(void *instance, const struct host *host, uint32_t kind, uint64_t rows) {
+    (void)host, (void)kind;
+    *(uint64_t *)instance += 1000 * rows;
+    return 0;
+}
+
 static int32_t report(void *instance, const struct host *host) {
     struct metric metric = {
         .size = sizeof metric, .shape = 0, .name = TEXT("index_sum"), .count = *(uint64_t *)instance, .samples = 1,
@@ -120,7 +133,7 @@ static int32_t report(void *instance, const struct host *host) {
 static void destroy(void *instance) { (void)instance; }
 
 static const struct collector table = {
-    TABLE_SIZE, 0, describe, subscribe, open_collector, on_batch, report, report, destroy,
+    TABLE_SIZE, 0, describe, subscribe, open_collector, on_batch, lost_after, report, report, destroy,
 };
 
 static const void *interface(struct bytes id) {

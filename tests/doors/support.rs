@@ -132,6 +132,9 @@ pub(crate) fn tokens(deliveries: u64, rows: u32) -> Vec<Delivery> {
     (0..deliveries).map(block).collect()
 }
 
+/// Rows of the token kind that are lost after the last delivery.
+pub(crate) const LOST_AFTER: u64 = 3;
+
 /// Loads and runs collectors over deliveries.
 pub(crate) fn run(
     requests: &Requests,
@@ -145,6 +148,9 @@ pub(crate) fn run(
             .accept(delivery, symbols)
             .expect("collectors take everything");
     }
+    collectors
+        .lost(token::INDEX, LOST_AFTER)
+        .expect("collectors take everything");
     Ok(collectors.finish())
 }
 

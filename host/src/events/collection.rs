@@ -21,6 +21,10 @@ const PUMP_INTERVAL: Duration = Duration::from_millis(50);
 /// Memory that [`CollectMode::After`] may keep events in, unless told otherwise.
 pub const DEFAULT_BUDGET_BYTES: u64 = 1 << 30;
 
+/// Stack of the thread that calls the sinks. A collector in a sandbox has its own limit well below it; a native one
+/// takes what it likes.
+pub const SINK_STACK_BYTES: usize = 4 << 20;
+
 /// When the collectors get the events (`--collect`). A recording is written as events arrive, in both modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectMode {
@@ -139,6 +143,7 @@ impl<S: EventSink + 'static> Collection<S> {
         };
         let pump = std::thread::Builder::new()
             .name("lm-bench-events".to_owned())
+            .stack_size(SINK_STACK_BYTES)
             .spawn(move || pump.run())
             .map_err(CollectionError::Thread)?;
         exchange.set_pump(pump.thread().clone());
@@ -237,7 +242,30 @@ impl<S: EventSink> Pump<S> {
             self.collectors.accept(&delivery, &self.symbols);
             self.collectors.tick();
         }
+        self.settle();
         self
+    }
+
+    /// Completes the account, and tells the collectors of the losses that no batch has told.
+    fn settle(&mut self) {
+        let totals = &mut self.ledger.totals;
+        for producer in self.exchange.producers() {
+            totals.rows_refused += producer.refused();
+            for (kind, totals) in totals.kinds.iter_mut().enumerate() {
+                totals.recorded += producer.recorded(kind);
+            }
+        }
+        totals.blocks_dropped = self.exchange.dropped();
+        totals.blocks_allocated = self.exchange.allocated();
+        totals.rows_over_budget = self.rows_over_budget;
+        for (kind, totals) in totals.kinds.iter_mut().enumerate() {
+            // A recorder that outlives the collection may have handed over more since; it cannot have less.
+            totals.lost = totals.recorded.saturating_sub(totals.delivered);
+            let untold = totals.lost.saturating_sub(self.ledger.told[kind]);
+            if untold > 0 {
+                self.collectors.lost(kind, untold);
+            }
+        }
     }
 
     fn take(&mut self, handed: Handed) {
@@ -301,22 +329,8 @@ impl<S: EventSink> Pump<S> {
     }
 
     fn into_finished(self) -> Finished<S> {
-        let mut totals = self.ledger.totals;
-        for producer in self.exchange.producers() {
-            totals.rows_refused += producer.refused();
-            for (kind, totals) in totals.kinds.iter_mut().enumerate() {
-                totals.recorded += producer.recorded(kind);
-            }
-        }
-        for kind in &mut totals.kinds {
-            // A recorder that outlived the collection may have handed over more since; it cannot have less.
-            kind.lost = kind.recorded.saturating_sub(kind.delivered);
-        }
-        totals.blocks_dropped = self.exchange.dropped();
-        totals.blocks_allocated = self.exchange.allocated();
-        totals.rows_over_budget = self.rows_over_budget;
         Finished {
-            totals,
+            totals: self.ledger.totals,
             collectors: self.collectors.sink,
             collectors_fault: self.collectors.fault,
             recording: self.recording.map(|guarded| match guarded.fault {
@@ -332,6 +346,8 @@ impl<S: EventSink> Pump<S> {
 struct Ledger {
     totals: Totals,
     seq: Vec<u64>,
+    /// Lost rows that batches have told of, by kind.
+    told: Vec<u64>,
     /// The row that must come next, by producer and kind.
     next_row: HashMap<(usize, usize), u64>,
 }
@@ -341,6 +357,7 @@ impl Ledger {
         Self {
             totals: Totals::new(kinds),
             seq: vec![0; kinds.len()],
+            told: vec![0; kinds.len()],
             next_row: HashMap::new(),
         }
     }
@@ -350,6 +367,7 @@ impl Ledger {
         let next = self.next_row.entry((producer, kind)).or_default();
         delivery.lost_before = delivery.block.first_row - *next;
         *next = delivery.block.first_row + rows;
+        self.told[kind] += delivery.lost_before;
         delivery.seq = self.seq[kind];
         self.seq[kind] += 1;
         self.totals.kinds[kind].delivered += rows;

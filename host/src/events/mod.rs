@@ -22,6 +22,7 @@ mod tests;
 
 pub use collection::{
     CollectMode, Collection, CollectionError, CollectionSetup, DEFAULT_BUDGET_BYTES, Finished,
+    SINK_STACK_BYTES,
 };
 pub use delivery::{Delivery, EventSink, KindTotals, SinkError, Totals};
 pub use document::markdown;

@@ -265,9 +265,7 @@ impl RunPlan {
                 "at least one percentile",
             ));
         }
-        if self.plugin_limits.max_rows == 0 {
-            return Err(PlanError::value("plugin_limits.max_rows", 0, "at least 1"));
-        }
+        self.plugin_limits.validate()?;
         if self.warmup_iters.checked_add(self.num_iters).is_none() {
             let allowed = "at most 4294967295 together with num_iters";
             return Err(PlanError::value("warmup_iters", self.warmup_iters, allowed));

@@ -131,6 +131,13 @@ impl EventSink for Collectors {
         Ok(())
     }
 
+    fn lost(&mut self, kind: usize, rows: u64) -> Result<(), SinkError> {
+        for member in &mut self.members {
+            member.lost(kind, rows);
+        }
+        Ok(())
+    }
+
     fn tick(&mut self) {
         self.members.iter_mut().for_each(Member::tick);
     }

@@ -176,6 +176,24 @@ impl Member {
         }
     }
 
+    /// Takes note of rows of a kind that were lost after its last delivery.
+    pub(crate) fn lost(&mut self, kind: usize, rows: u64) {
+        if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.kind() == kind) {
+            self.account.lost += rows;
+            feed.lose(rows);
+        }
+    }
+
+    /// Tells it of the losses that no batch has told.
+    fn tell_losses(&mut self) -> Result<(), Failure> {
+        let mut untold: Vec<(u16, u64)> = self.feeds.iter_mut().filter_map(Feed::take_lost).collect();
+        untold.sort_unstable();
+        for (kind, rows) in untold {
+            self.timed(self.limits.call_time(), |session| session.lost_after(kind, rows))?;
+        }
+        Ok(())
+    }
+
     fn deliver(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
         self.timed(self.limits.batch_time(), |session| session.on_batch(batch))?;
         self.account.rows += u64::from(batch.rows);
@@ -209,7 +227,9 @@ impl Member {
     /// Takes the final metrics.
     pub(crate) fn finish(mut self) -> CollectorOutcome {
         if self.session.is_some() {
-            let report = self.timed(self.limits.call_time(), |session| session.finish());
+            let report = self
+                .tell_losses()
+                .and_then(|()| self.timed(self.limits.call_time(), |session| session.finish()));
             match report.and_then(|report| self.checked(report)) {
                 Ok(metrics) => self.good = Some(metrics),
                 Err(failure) => self.quarantine(&failure),

@@ -94,7 +94,7 @@ impl Host for HostSide {
 
 /// A loaded plugin, its code ready to be called.
 ///
-/// The caller keeps the order `subscribe open (on_batch | checkpoint)* finish`, and calls nothing after a
+/// The caller keeps the order `subscribe open (on_batch | checkpoint)* lost_after* finish`, and calls nothing after a
 /// [`Failure`]. What a call returns is copied: nothing of the plugin's memory is referred to.
 pub(crate) trait Session: Send {
     /// What the plugin wants; arguments are configuration and run facts as JSON.
@@ -114,6 +114,12 @@ pub(crate) trait Session: Send {
     /// # Errors
     /// When the call fails.
     fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure>;
+
+    /// Tells of rows of a kind, by its place in the subscription, that were lost after its last batch.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure>;
 
     /// The metrics of all batches so far.
     ///

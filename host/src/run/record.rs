@@ -11,8 +11,9 @@ use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::{CollectorOutcome, Door};
 use crate::report::{
-    Counts, EngineFacts, Environment, EventTotals, Headline, Iteration, ModelFacts, PluginRecord, RunRecord,
-    Timings, TokenSource, Warmup, config_sha256, cpu_share, metric_records, ns_per_row,
+    Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts,
+    PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share, metric_records,
+    ns_per_row,
 };
 use crate::stats::Percent;
 
@@ -108,6 +109,11 @@ pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_ever
         };
         record.events.insert(totals.kind.clone(), entry);
     }
+    record.event_losses = EventLosses {
+        blocks_dropped: totals.blocks_dropped,
+        rows_over_budget: totals.rows_over_budget,
+        rows_refused: totals.rows_refused,
+    };
 }
 
 /// Adds metrics and accounts of the collectors.

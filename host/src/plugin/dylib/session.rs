@@ -145,6 +145,14 @@ impl Session for DylibSession {
         called.map(|_| ())
     }
 
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure> {
+        // SAFETY: the handle is open; the callbacks are valid for the call.
+        let called = self.call(|table, instance, host| unsafe {
+            (table.lost_after)(instance.0, host, u32::from(kind), rows)
+        });
+        called.map(|_| ())
+    }
+
     fn checkpoint(&mut self) -> Result<Report, Failure> {
         // SAFETY: the handle is open; the callbacks are valid for the call.
         let (_, report) =

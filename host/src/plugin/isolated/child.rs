@@ -126,6 +126,7 @@ impl Child {
                 resolved,
             } => session.open(&config, &run, &resolved).map(|()| Reply::Done),
             Call::Batch(head) => on_batch(session, &mut self.columns, &head).map(|()| Reply::Done),
+            Call::LostAfter { kind, rows } => session.lost_after(kind, rows).map(|()| Reply::Done),
             Call::Checkpoint => session.checkpoint().and_then(metrics),
             Call::Finish => session.finish().and_then(metrics),
         }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -134,11 +134,8 @@ impl Process {
 
     /// What the plugin printed. The process has ended: this takes the text away.
     pub(super) fn last_words(&mut self) -> String {
-        match self.printed.recv_timeout(LAST_WORDS) {
-            Ok(text) => text,
-            // Something that the plugin started still holds its output open.
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => String::new(),
-        }
+        // Late or never: something that the plugin started still holds its output open.
+        self.printed.recv_timeout(LAST_WORDS).unwrap_or_default()
     }
 }
 

@@ -158,6 +158,10 @@ impl Session for IsolatedSession {
         self.done(&Call::Batch(head), self.limits.batch_time())
     }
 
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure> {
+        self.done(&Call::LostAfter { kind, rows }, self.limits.call_time())
+    }
+
     fn checkpoint(&mut self) -> Result<Report, Failure> {
         self.report(&Call::Checkpoint)
     }

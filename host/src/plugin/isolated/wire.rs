@@ -31,6 +31,10 @@ pub(super) enum Call {
         resolved: Resolved,
     },
     Batch(BatchHead),
+    LostAfter {
+        kind: u16,
+        rows: u64,
+    },
     Checkpoint,
     Finish,
 }

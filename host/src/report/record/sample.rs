@@ -59,6 +59,7 @@ pub(crate) fn record() -> RunRecord {
         metrics: metrics(),
         plugins: plugins(),
         events: events(),
+        event_losses: EventLosses::default(),
         output_sample: Some("The quick brown fox\njumps over".to_owned()),
     };
     record.judge(Vec::new());
