@@ -48,8 +48,16 @@ fn subjects() -> [Subject; 2] {
     ]
 }
 
-/// The subject's name behind each door.
-fn targets(subject: &Subject) -> [(&'static str, String); 3] {
+/// A way to a plugin: its name, what is asked for, and whether native code shares this process.
+#[derive(Clone, Debug)]
+struct Way {
+    name: &'static str,
+    target: String,
+    in_process: bool,
+}
+
+/// The ways to a subject, the built-in one first.
+fn ways(subject: &Subject) -> [Way; 4] {
     let target_dir = match std::env::var_os("LM_BENCH_TEST_TARGET") {
         Some(folder) => folder.into(),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins"),
@@ -65,20 +73,29 @@ fn targets(subject: &Subject) -> [(&'static str, String); 3] {
         let built = build(&request).unwrap_or_else(|error| panic!("{}: {error}", subject.id));
         built.path.to_string_lossy().into_owned()
     };
+    let way = |name, target, in_process| Way {
+        name,
+        target,
+        in_process,
+    };
     [
-        ("built-in", subject.id.to_owned()),
-        ("dylib", file(BuildDoor::Dylib)),
-        ("wasm", file(BuildDoor::Wasm)),
+        way("built-in", subject.id.to_owned(), false),
+        way("dylib-in-process", file(BuildDoor::Dylib), true),
+        way("dylib", file(BuildDoor::Dylib), false),
+        way("wasm", file(BuildDoor::Wasm), false),
     ]
 }
 
-fn load(target: &str) -> Collectors {
+fn load(way: &Way) -> Collectors {
+    let target = &way.target;
     let requests = Requests {
-        plugins: vec![target.to_owned()],
+        plugins: vec![target.clone()],
         ..Requests::default()
     };
     let policy = Policy {
         allow_native: true,
+        in_process: way.in_process,
+        program: Some(env!("CARGO_BIN_EXE_lm-bench").into()),
         ..Policy::default()
     };
     Collectors::load(&requests, &RunInfo::default(), &KindTable::builtin(), &policy)
@@ -135,19 +152,19 @@ fn delivery(kind: &str, rows: u32) -> Delivery {
 fn rows(criterion: &mut Criterion) {
     let symbols = SymbolTable::new();
     for subject in subjects() {
-        for (door, target) in targets(&subject) {
-            let mut collectors = load(&target);
+        for way in ways(&subject) {
+            let mut collectors = load(&way);
             for kind in subject.kinds {
                 let mut group = criterion.benchmark_group(format!("{}/{kind}", subject.id));
                 for count in ROWS {
                     let delivery = delivery(kind, count);
                     group.throughput(Throughput::Elements(u64::from(count)));
-                    group.bench_function(BenchmarkId::new(door, count), |bencher| {
+                    group.bench_function(BenchmarkId::new(way.name, count), |bencher| {
                         bencher.iter(|| collectors.accept(black_box(&delivery), &symbols));
                     });
                 }
             }
-            assert_healthy(&target, collectors);
+            assert_healthy(way.name, collectors);
         }
     }
 }
@@ -163,17 +180,18 @@ fn loading(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("load/probe-collector");
     group.sample_size(10);
     let [probe, _] = subjects();
-    for (door, target) in targets(&probe) {
+    for way in ways(&probe) {
         // The first load fills the cache.
-        drop(load(&target));
-        group.bench_function(BenchmarkId::new(door, "cached"), |bencher| {
-            bencher.iter(|| load(&target))
+        drop(load(&way));
+        group.bench_function(BenchmarkId::new(way.name, "cached"), |bencher| {
+            bencher.iter(|| load(&way))
         });
     }
-    let [_, _, (_, component)] = targets(&probe);
-    let bytes = std::fs::read(&component).expect("the component was built");
+    let [_, _, _, mut component] = ways(&probe);
+    let bytes = std::fs::read(&component.target).expect("the component was built");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("probe_collector.wasm");
+    component.target = path.to_string_lossy().into_owned();
     let mut nonce = 0_u64;
     group.bench_function(BenchmarkId::new("wasm", "cold"), |bencher| {
         bencher.iter_batched(
@@ -181,7 +199,7 @@ fn loading(criterion: &mut Criterion) {
                 nonce += 1;
                 std::fs::write(&path, with_nonce(&bytes, nonce)).expect("a written file");
             },
-            |()| load(&path.to_string_lossy()),
+            |()| load(&component),
             criterion::BatchSize::PerIteration,
         );
     });
@@ -204,12 +222,12 @@ fn ratios() {
     let (symbols, clock) = (SymbolTable::new(), Clock::start());
     println!("\ncollector/kind/rows: ns per row (median of {ROUNDS} rounds) and ratio to built-in");
     for subject in subjects() {
-        let mut doors = targets(&subject).map(|(door, target)| (door, load(&target)));
+        let mut doors = ways(&subject).map(|way| (way.name, load(&way)));
         for kind in subject.kinds {
             for count in ROWS {
                 let delivery = delivery(kind, count);
                 let calls = (ROUND_ROWS / if *kind == "token" { 1 } else { 20 }).div_ceil(u64::from(count));
-                let mut samples = [const { Vec::new() }; 3];
+                let mut samples = [const { Vec::new() }; 4];
                 for _ in 0..ROUNDS {
                     for ((_, collectors), samples) in doors.iter_mut().zip(&mut samples) {
                         let start = clock.now_ns();

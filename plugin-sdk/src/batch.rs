@@ -16,7 +16,8 @@ pub struct Batch<'a> {
     pub rows: u32,
     /// How many events each row stands for (1 unless rows were sampled).
     pub weight: f64,
-    /// Rows of this kind that were dropped just before this batch; exact.
+    /// Rows of this kind that were lost just before this batch; exact. Rows that are lost after the last batch have
+    /// none to stand in: [`Collector::on_loss`](crate::Collector::on_loss) tells of all.
     pub lost_before: u64,
     /// The columns, required ones first, then the optional ones that exist.
     pub columns: &'a [ColumnData<'a>],

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::fault::Fault;
@@ -24,7 +25,7 @@ pub struct Info {
 }
 
 /// Severity of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum LogLevel {
     /// Only for the collector's author.
@@ -97,8 +98,8 @@ impl Symbols {
 /// A metric collector.
 ///
 /// The host calls [`subscribe`](Self::subscribe), then [`new`](Self::new), then
-/// [`on_batch`](Self::on_batch) any number of times with [`checkpoint`](Self::checkpoint) in between any number of
-/// times, then [`finish`](Self::finish) once. Calls never overlap, and there is none after an error.
+/// [`on_batch`](Self::on_batch) and [`on_loss`](Self::on_loss) any number of times with
+/// [`checkpoint`](Self::checkpoint) in between any number of times, then [`finish`](Self::finish) once. Calls never overlap, and there is none after an error.
 pub trait Collector: Sized + Send + 'static {
     /// Who the collector is.
     const INFO: Info;
@@ -125,6 +126,13 @@ pub trait Collector: Sized + Send + 'static {
     /// # Errors
     /// A [`Fault::data`] ends the collector: what its last checkpoint reported is kept as partial.
     fn on_batch(&mut self, batch: &Batch<'_>, cx: &mut Cx<'_>) -> Result<(), Fault>;
+
+    /// Learns that rows of a kind were lost, in the order in which it would have got them: just before the batch whose
+    /// [`Batch::lost_before`] says the same, or before [`finish`](Self::finish) when no batch of the kind followed.
+    /// `kind` is the [`Batch::kind`]. By default nothing is done, which suits means and shares.
+    fn on_loss(&mut self, kind: u16, rows: u64) {
+        let _ = (kind, rows);
+    }
 
     /// Reports the metrics of all batches so far, without changing them.
     ///

@@ -27,6 +27,7 @@ pub const fn table<C: Collector>() -> abi::CollectorV1 {
         subscribe: subscribe::<C>,
         open: open::<C>,
         on_batch,
+        lost_after,
         checkpoint,
         finish,
         destroy,
@@ -250,6 +251,19 @@ unsafe extern "C" fn on_batch(
             .as_mut()
             .ok_or_else(finished)?
             .on_batch(&view, callbacks)
+    })
+}
+
+unsafe extern "C" fn lost_after(
+    instance: *mut c_void,
+    host: *const abi::HostV1,
+    kind: u32,
+    rows: u64,
+) -> i32 {
+    guarded(host, |_| {
+        let collector = slot(instance)?.as_mut().ok_or_else(finished)?;
+        collector.lost_after(kind as u16, rows);
+        Ok(())
     })
 }
 

@@ -16,6 +16,8 @@ pub trait Instance: Send {
     /// # Errors
     /// What the collector returned.
     fn on_batch(&mut self, batch: &Batch<'_>, host: &mut dyn Host) -> Result<(), Fault>;
+    /// Tells of rows that were lost after the last batch of a kind; see [`Collector::on_loss`].
+    fn lost_after(&mut self, kind: u16, rows: u64);
     /// See [`Collector::checkpoint`].
     ///
     /// # Errors
@@ -32,7 +34,14 @@ struct Typed<C>(C);
 
 impl<C: Collector> Instance for Typed<C> {
     fn on_batch(&mut self, batch: &Batch<'_>, host: &mut dyn Host) -> Result<(), Fault> {
+        if batch.lost_before > 0 {
+            self.0.on_loss(batch.kind, batch.lost_before);
+        }
         self.0.on_batch(batch, &mut Cx::new(host))
+    }
+
+    fn lost_after(&mut self, kind: u16, rows: u64) {
+        self.0.on_loss(kind, rows);
     }
 
     fn checkpoint(&mut self, sink: &mut dyn MetricSink) -> Result<(), Fault> {

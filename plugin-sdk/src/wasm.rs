@@ -64,6 +64,13 @@ impl<C: Collector> Guest for Component<C> {
         with_instance(|instance| instance.on_batch(&view, &mut Imports))
     }
 
+    fn lost_after(kind: u16, rows: u64) -> Result<(), types::Fault> {
+        with_instance(|instance| {
+            instance.lost_after(kind, rows);
+            Ok(())
+        })
+    }
+
     fn checkpoint() -> Result<Vec<types::Metric>, types::Fault> {
         let mut metrics = Vec::new();
         with_instance(|instance| instance.checkpoint(&mut metrics))?;

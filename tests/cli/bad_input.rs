@@ -35,6 +35,30 @@ fn sizes_of_zero() {
 }
 
 #[test]
+fn limits_that_cannot_be_kept() {
+    let home = home();
+    let recording = home.path().join("absent.lmrec");
+    for (limit, allowed) in [
+        ("wasm_stack_bytes=0", "16384 to 2097152"),
+        ("wasm_stack_bytes=1000000000", "16384 to 2097152"),
+        ("memory_bytes=5000000000", "65536 to 4294967296"),
+        ("max_rows=0", "1 to 1048576"),
+        ("batch_bytes=0", "1 to 1073741824"),
+    ] {
+        let key = limit.split('=').next().expect("a key");
+        // Neither the model nor the recording is looked at.
+        let line = refusal(lm_bench(home.path()).args(["run", "--model", "absent", "--plugin-limit", limit]));
+        names(&line, &[key, allowed]);
+        let mut replay = lm_bench(home.path());
+        replay
+            .arg("replay")
+            .arg(&recording)
+            .args(["--plugin-limit", limit]);
+        names(&refusal(&mut replay), &[key, allowed]);
+    }
+}
+
+#[test]
 fn unknown_model_device_and_quantisation() {
     let home = home();
     let run = |flags: &[&str]| refusal(lm_bench(home.path()).arg("run").args(flags));

@@ -14,7 +14,7 @@ use crate::support::{built, policy, request, run, tokens};
 /// A manifest of a plugin "written" with one counter.
 const MANIFEST: &str = r#"{"schema":1,"id":"written","version":"1.0.0","about":"from text","license":"MIT","sdk":"none","requires":["lmb.collector/1"],"metrics":[{"name":"rows","unit":"1","kind":"counter","direction":"neither","formula":"","about":""}]}"#;
 
-/// Memory, the allocator that the contract asks for, and the six functions; `$ok` is an area of zeros: the result
+/// Memory, the allocator that the contract asks for, and the seven functions; `$ok` is an area of zeros: the result
 /// "ok", an empty list. Arguments are never freed: the memory is large enough for a test.
 const BODY: &str = r#"
   (memory (export "memory") 16)
@@ -44,6 +44,7 @@ const SUBSCRIBE: &str = r#"
 /// Calls that succeed.
 const CALLS: &str = r#"
   (func (export "C#on-batch") (param i32 i64 i32 f64 i64 i32 i32) (result i32) (i32.const 1024))
+  (func (export "C#lost-after") (param i32 i64) (result i32) (i32.const 1024))
   (func (export "C#checkpoint") (result i32) (i32.const 1024))
 "#;
 

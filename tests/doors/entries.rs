@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lm_bench::events::SymbolTable;
-use lm_bench::plugin::{CollectorOutcome, LibraryError, PluginError};
+use lm_bench::plugin::{CollectorOutcome, LibraryError, PluginError, Policy};
 use lm_bench_plugin::Value;
 use serde_json::json;
 
-use crate::support::{policy, request, run, tokens};
+use crate::support::{in_process, policy, request, run, tokens};
 
 /// Compiles `entry.c` with some of its macros defined.
-fn compiled(folder: &Path, defines: &[&str]) -> PathBuf {
+pub(crate) fn compiled(folder: &Path, defines: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/doors/entry.c");
     let library = folder.join("written_in_c.so");
     let defines = defines.iter().map(|define| format!("-D{define}"));
@@ -22,6 +22,8 @@ fn compiled(folder: &Path, defines: &[&str]) -> PathBuf {
             "-shared",
             "-fPIC",
             "-fvisibility=default",
+            "-D_GNU_SOURCE",
+            "-pthread",
             "-o",
         ])
         .arg(&library)
@@ -33,34 +35,42 @@ fn compiled(folder: &Path, defines: &[&str]) -> PathBuf {
     library
 }
 
-fn load(defines: &[&str]) -> Result<CollectorOutcome, PluginError> {
+fn load(defines: &[&str], policy: &Policy) -> Result<CollectorOutcome, PluginError> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let library = compiled(folder.path(), defines);
     let requests = request(&library.to_string_lossy(), "written-in-c", &json!({}));
-    let outcomes = run(&requests, &policy(), &tokens(2, 7), &SymbolTable::new())?;
+    let outcomes = run(&requests, policy, &tokens(2, 7), &SymbolTable::new())?;
     Ok(outcomes.into_iter().next().expect("one collector"))
 }
 
+/// Why a library is refused: the same, whether it is loaded here or in a process of its own.
 fn refused(defines: &[&str]) -> LibraryError {
-    match load(defines) {
+    let [here, apart] = [in_process(), policy()].map(|policy| match load(defines, &policy) {
         Err(PluginError::Library { error, .. }) => error,
         other => panic!("{defines:?}: {other:?}"),
-    }
+    });
+    assert_eq!(here.to_string(), apart.to_string(), "{defines:?}");
+    here
 }
 
 #[test]
 fn a_collector_in_c_runs() {
-    let outcome = load(&[]).expect("loaded");
-    assert_eq!(outcome.faults, Vec::<String>::new());
-    // Indices 0 to 13.
-    assert_eq!(outcome.metrics[0].value, Value::Counter(91));
-    assert_eq!((outcome.rows, outcome.manifest.version.as_str()), (14, "1.0.0"));
+    for policy in [in_process(), policy()] {
+        let outcome = load(&[], &policy).expect("loaded");
+        assert_eq!(outcome.faults, Vec::<String>::new());
+        // Indices 0 to 13, and 1000 for each of the three rows that were lost after them.
+        assert_eq!(outcome.metrics[0].value, Value::Counter(91 + 3_000));
+        assert_eq!((outcome.rows, outcome.manifest.version.as_str()), (14, "1.0.0"));
+        assert_eq!(outcome.isolated, !policy.in_process);
+    }
 }
 
 #[test]
 fn a_fault_without_a_reason_is_a_broken_contract() {
-    let outcome = load(&["SILENT_FAULT"]).expect("loaded");
-    assert_eq!(outcome.faults, ["a call returned status 1 without a reason"]);
+    for policy in [in_process(), policy()] {
+        let outcome = load(&["SILENT_FAULT"], &policy).expect("loaded");
+        assert_eq!(outcome.faults, ["a call returned status 1 without a reason"]);
+    }
 }
 
 #[test]

@@ -1,7 +1,12 @@
 /* A native plugin in C, for the tests of what the host checks before it calls anything. The preprocessor
- * makes it proper or wrong: MAGIC, ENTRY_SIZE, TABLE_SIZE, NO_INTERFACE, OTHER_MANIFEST, SILENT_FAULT. */
+ * makes it proper or wrong: MAGIC, ENTRY_SIZE, TABLE_SIZE, NO_INTERFACE, OTHER_MANIFEST, SILENT_FAULT, and
+ * MISDEED, the name of a function in misdeeds.h that the second batch calls. */
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef MISDEED
+#include "misdeeds.h"
+#endif
 
 #ifndef MAGIC
 #define MAGIC "LMBPLUG1"
@@ -28,6 +33,11 @@ struct metric {
     struct bytes reason;
     uint64_t samples;
 };
+struct math {
+    uint32_t size, flags;
+    double (*exp)(double), (*exp2)(double), (*log)(double), (*log1p)(double), (*log2)(double), (*log10)(double);
+    double (*pow)(double, double), (*cbrt)(double), (*sin)(double), (*cos)(double), (*tanh)(double);
+};
 struct host {
     uint32_t size, flags;
     void *context;
@@ -36,6 +46,7 @@ struct host {
     void (*metric)(void *, const struct metric *);
     void (*reply)(void *, struct bytes);
     void (*fault)(void *, uint32_t, struct bytes);
+    const struct math *math;
 };
 struct column { const void *data; uint64_t len; uint32_t width, element; };
 struct batch {
@@ -50,6 +61,7 @@ struct collector {
     int32_t (*subscribe)(const struct host *, struct bytes, struct bytes);
     int32_t (*open)(const struct host *, struct bytes, struct bytes, struct bytes, void **);
     int32_t (*on_batch)(void *, const struct host *, const struct batch *);
+    int32_t (*lost_after)(void *, const struct host *, uint32_t, uint64_t);
     int32_t (*checkpoint)(void *, const struct host *);
     int32_t (*finish)(void *, const struct host *);
     void (*destroy)(void *);
@@ -84,7 +96,7 @@ static int32_t subscribe(const struct host *host, struct bytes config, struct by
     return 0;
 }
 
-static int32_t open(const struct host *host, struct bytes config, struct bytes run, struct bytes resolved, void **instance) {
+static int32_t open_collector(const struct host *host, struct bytes config, struct bytes run, struct bytes resolved, void **instance) {
     (void)host, (void)config, (void)run, (void)resolved;
     sum = 0;
     *instance = &sum;
@@ -96,8 +108,17 @@ static int32_t on_batch(void *instance, const struct host *host, const struct ba
 #ifdef SILENT_FAULT
     return 1;
 #endif
+#ifdef MISDEED
+    if (batch->seq > 0) MISDEED();
+#endif
     const uint32_t *index = batch->columns[0].data;
     for (uint32_t row = 0; row < batch->rows; row++) *(uint64_t *)instance += index[row];
+    return 0;
+}
+
+static int32_t lost_after(void *instance, const struct host *host, uint32_t kind, uint64_t rows) {
+    (void)host, (void)kind;
+    *(uint64_t *)instance += 1000 * rows;
     return 0;
 }
 
@@ -112,7 +133,7 @@ static int32_t report(void *instance, const struct host *host) {
 static void destroy(void *instance) { (void)instance; }
 
 static const struct collector table = {
-    TABLE_SIZE, 0, describe, subscribe, open, on_batch, report, report, destroy,
+    TABLE_SIZE, 0, describe, subscribe, open_collector, on_batch, lost_after, report, report, destroy,
 };
 
 static const void *interface(struct bytes id) {

@@ -244,9 +244,31 @@ fn the_account_is_equal_through_all_doors() {
             outcome.absent_kinds,
         )
     });
-    // 70 rows, every second one: 35; each odd one of ten deliveries tells one lost row.
-    let expected = (35, 5, Vec::new(), false, Vec::new());
+    // 70 rows, every second one: 35; each odd one of ten deliveries tells one lost row, and three follow.
+    let expected = (35, 8, Vec::new(), false, Vec::new());
     assert_eq!(accounts, [expected.clone(), expected.clone(), expected]);
+}
+
+#[test]
+fn every_lost_row_is_told_through_all_doors() {
+    for target in three_doors("hostile") {
+        let losses = |config: serde_json::Value, deliveries: &[Delivery]| {
+            let requests = request(&target, "hostile", &config);
+            let outcomes = run(&requests, &policy(), deliveries, &SymbolTable::new()).expect("loaded");
+            let batches = outcomes[0].metrics.iter().find(|metric| metric.name == "batches");
+            let Some(lm_bench_plugin::Value::Distribution(values)) = batches.map(|metric| &metric.value)
+            else {
+                panic!("{target}: {batches:?}")
+            };
+            (values[0], outcomes[0].lost)
+        };
+        // The count is one more than the rows lost: one before each odd one of ten deliveries, three after the last.
+        assert_eq!(losses(json!({}), &tokens(10, 7)), ((10.0, 9), 8), "{target}");
+        assert_eq!(losses(json!({}), &[]), ((0.0, 4), 3), "{target}");
+        // Of two deliveries of one row each the second, before which a row was lost, has no sampled row.
+        let sampled = losses(json!({"mode": "every-second"}), &tokens(2, 1));
+        assert_eq!(sampled, ((1.0, 5), 4), "{target}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod components;
 mod equality;
 mod entries;
 mod files;
+mod isolation;
 mod misbehaviour;
 mod registry;
 mod support;

@@ -1,18 +1,33 @@
 //! Plugins that trap, panic, overrun or report what they may not: quarantined, named, and never the end of the run.
 
-use lm_bench::plugin::{CollectorOutcome, Limits};
+use lm_bench::plugin::{CollectorOutcome, Limits, Policy};
 use lm_bench_plugin::Value;
 use serde_json::{Value as Json, json};
 
-use crate::support::{hostile, limited, policy, three_doors};
+use crate::support::{hostile, in_process, limited, policy, three_doors};
 
 const BUILTIN: usize = 0;
 const DYLIB: usize = 1;
 const WASM: usize = 2;
+const IN_PROCESS: usize = 3;
+
+/// The hostile plugin as a door has it.
+fn at(door: usize) -> String {
+    let [builtin, dylib, wasm] = three_doors("hostile");
+    match door {
+        BUILTIN => builtin,
+        WASM => wasm,
+        _ => dylib,
+    }
+}
 
 fn at_door(door: usize, config: &Json) -> CollectorOutcome {
-    hostile(&three_doors("hostile")[door], config, &policy())
-        .unwrap_or_else(|error| panic!("{config}: {error}"))
+    let policy = if door == IN_PROCESS {
+        in_process()
+    } else {
+        policy()
+    };
+    hostile(&at(door), config, &policy).unwrap_or_else(|error| panic!("{config}: {error}"))
 }
 
 fn fault(outcome: &CollectorOutcome) -> &str {
@@ -39,7 +54,7 @@ fn assert_all_unavailable(outcome: &CollectorOutcome, reason: &str) {
 
 #[test]
 fn a_panic_in_any_call_is_told_with_its_text() {
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         for at in ["subscribe", "open", "batch"] {
             let outcome = at_door(door, &json!({"mode": "panic", "at": at}));
             assert!(
@@ -55,7 +70,7 @@ fn a_panic_in_any_call_is_told_with_its_text() {
 
 #[test]
 fn what_was_good_before_a_panic_is_kept_as_partial() {
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         for (mode, text) in [
             ("panic", "told to panic"),
             ("data-fault", "told to find the data wrong"),
@@ -81,7 +96,7 @@ fn what_was_good_before_a_panic_is_kept_as_partial() {
 
 #[test]
 fn a_failure_in_checkpoint_or_finish_keeps_the_last_good_checkpoint() {
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         let at_once = at_door(door, &json!({"mode": "panic", "at": "checkpoint"}));
         assert_all_unavailable(&at_once, "told to panic");
         assert_eq!(
@@ -102,17 +117,20 @@ fn a_failure_in_checkpoint_or_finish_keeps_the_last_good_checkpoint() {
 }
 
 #[test]
-fn an_endless_loop_in_a_component_is_interrupted_wherever_it_is() {
-    let policy = limited(|limits| (limits.batch_ms, limits.call_ms) = (100, 200));
-    let [_, _, wasm] = three_doors("hostile");
-    for (at, limit) in [
-        ("subscribe", 200),
-        ("open", 200),
-        ("batch", 100),
-        ("checkpoint", 200),
-        ("finish", 200),
-    ] {
-        let outcome = hostile(&wasm, &json!({"mode": "loop", "at": at}), &policy).expect("loaded");
+fn an_endless_loop_is_interrupted_wherever_it_is() {
+    // Long enough to start a process on a busy machine.
+    let policy = limited(|limits| (limits.batch_ms, limits.call_ms) = (500, 2_000));
+    let [_, dylib, wasm] = three_doors("hostile");
+    for (target, at, limit) in [&dylib, &wasm].into_iter().flat_map(|target| {
+        [
+            (target, "subscribe", 2_000),
+            (target, "open", 2_000),
+            (target, "batch", 500),
+            (target, "checkpoint", 2_000),
+            (target, "finish", 2_000),
+        ]
+    }) {
+        let outcome = hostile(target, &json!({"mode": "loop", "at": at}), &policy).expect("loaded");
         let expected = format!("took longer than the time limit of {limit} ms and was interrupted");
         assert_eq!(fault(&outcome), expected, "{at}");
     }
@@ -120,7 +138,10 @@ fn an_endless_loop_in_a_component_is_interrupted_wherever_it_is() {
 
 #[test]
 fn a_late_native_plugin_is_stopped_after_the_call() {
-    let policy = limited(|limits| limits.batch_ms = 100);
+    let policy = Policy {
+        in_process: true,
+        ..limited(|limits| limits.batch_ms = 100)
+    };
     let library = &three_doors("hostile")[DYLIB];
     let outcome = hostile(library, &json!({"mode": "sleep", "after": 3}), &policy).expect("loaded");
     let text = fault(&outcome);
@@ -163,7 +184,7 @@ fn the_stack_of_a_component_is_limited() {
 
 #[test]
 fn an_index_out_of_bounds_is_a_panic_with_its_place() {
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         let outcome = at_door(door, &json!({"mode": "out-of-bounds"}));
         assert!(
             fault(&outcome).contains("the len is 1 but the index is 7"),
@@ -175,7 +196,7 @@ fn an_index_out_of_bounds_is_a_panic_with_its_place() {
 
 #[test]
 fn long_texts_are_cut_to_one_line() {
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         let panic = at_door(door, &json!({"mode": "long-panic"}));
         let text = fault(&panic);
         assert!(
@@ -210,7 +231,7 @@ fn reports_that_break_the_declaration_are_refused() {
         ("duplicate", "\"rows\" twice"),
         ("wrong-kind", "its value is no counter"),
     ];
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         for (mode, text) in cases {
             // The first two checkpoints are good.
             let outcome = at_door(door, &json!({"mode": mode, "at": "checkpoint", "after": 4}));
@@ -233,13 +254,13 @@ fn reports_that_break_the_declaration_are_refused() {
 
 #[test]
 fn a_log_flood_is_limited_and_counted() {
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         let policy = limited(|limits| {
             limits.log_bytes = 2_500;
             limits.batch_ms = 60_000;
         });
         let config = json!({"mode": "log-flood", "at": "batch"});
-        let outcome = hostile(&three_doors("hostile")[door], &config, &policy).expect("loaded");
+        let outcome = hostile(&at(door), &config, &policy).expect("loaded");
         assert_eq!(outcome.faults, Vec::<String>::new(), "door {door}");
         let bytes: usize = outcome.log.iter().map(|line| line.text.len()).sum();
         // "a line that nobody needs" has 24 bytes: 104 lines fit into 2,500 bytes.
@@ -255,7 +276,7 @@ fn subscriptions_that_break_the_contract_are_quarantined() {
         ("no-rows", "max_rows is 0"),
         ("every-zeroth", "each 0 rows"),
     ];
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         for (mode, text) in cases {
             let outcome = at_door(door, &json!({"mode": mode, "at": "finish"}));
             assert!(
@@ -318,7 +339,7 @@ fn configuration_that_does_not_suit_is_the_users_to_change() {
 
 #[test]
 fn batches_are_cut_to_the_rows_asked_for() {
-    for door in [BUILTIN, DYLIB, WASM] {
+    for door in [BUILTIN, DYLIB, IN_PROCESS, WASM] {
         let outcome = at_door(door, &json!({"mode": "three-rows", "at": "finish"}));
         assert_eq!(outcome.rows, 70);
         let batches = outcome
@@ -326,7 +347,7 @@ fn batches_are_cut_to_the_rows_asked_for() {
             .iter()
             .find(|metric| metric.name == "batches")
             .expect("reported");
-        // Seven rows make batches of 3, 3 and 1; the count of lost rows (5) is told once each.
-        assert_eq!(batches.value, Value::Distribution(vec![(30.0, 6)]), "door {door}");
+        // Seven rows make batches of 3, 3 and 1; the count of lost rows (5, and 3 at the end) is told once each.
+        assert_eq!(batches.value, Value::Distribution(vec![(30.0, 9)]), "door {door}");
     }
 }

@@ -69,9 +69,18 @@ pub(crate) fn policy() -> Policy {
     };
     Policy {
         allow_native: true,
+        program: Some(env!("CARGO_BIN_EXE_lm-bench").into()),
         limits,
         component_cache,
         ..Policy::default()
+    }
+}
+
+/// A policy that loads native code into this process.
+pub(crate) fn in_process() -> Policy {
+    Policy {
+        in_process: true,
+        ..policy()
     }
 }
 
@@ -123,6 +132,9 @@ pub(crate) fn tokens(deliveries: u64, rows: u32) -> Vec<Delivery> {
     (0..deliveries).map(block).collect()
 }
 
+/// Rows of the token kind that are lost after the last delivery.
+pub(crate) const LOST_AFTER: u64 = 3;
+
 /// Loads and runs collectors over deliveries.
 pub(crate) fn run(
     requests: &Requests,
@@ -136,6 +148,9 @@ pub(crate) fn run(
             .accept(delivery, symbols)
             .expect("collectors take everything");
     }
+    collectors
+        .lost(token::INDEX, LOST_AFTER)
+        .expect("collectors take everything");
     Ok(collectors.finish())
 }
 

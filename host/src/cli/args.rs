@@ -170,6 +170,12 @@ pub(super) struct PluginArgs {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_native: bool,
+
+    /// Load native plugins into this process instead of one of their own: faster per batch, but a crash or an endless
+    /// loop of theirs then ends the whole run
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_process: bool,
 }
 
 /// What is printed and written.

@@ -14,6 +14,8 @@ use clap::{Parser, Subcommand};
 
 pub use exit::Exit;
 
+use crate::plugin::{PROCESS_COMMAND, serve_plugin_process};
+
 const EXIT_CODES: &str = "Exit codes: 0 valid; 1 usage, configuration or unusable input; 2 run failed; \
 3 a plugin was quarantined; 4 result invalid; 130 interrupted";
 
@@ -34,6 +36,18 @@ enum Command {
     /// List, inspect and build plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
+    /// Serve a native plugin to the lm-bench that started this process
+    #[command(hide = true, name = PROCESS_COMMAND)]
+    PluginProcess,
+}
+
+fn serve_plugin() -> Result<Exit, exit::Failure> {
+    match serve_plugin_process() {
+        Ok(()) => Ok(Exit::Valid),
+        Err(error) => Err(exit::Failure::unusable(format!(
+            "{PROCESS_COMMAND} serves a native plugin to another lm-bench and is not for use by hand: {error}"
+        ))),
+    }
 }
 
 /// Parses the command line, does what it says and gives the exit code.
@@ -55,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Plugin(command) => plugin::plugin(&command),
+        Command::PluginProcess => serve_plugin(),
     };
     match ended {
         Ok(exit) => exit.into(),

@@ -83,6 +83,13 @@ impl Progress for Shown {
         }
     }
 
+    fn warn(&mut self, text: &str) {
+        match self {
+            Self::Bar { bar, .. } => bar.suspend(|| note(&format!("warning: {text}"))),
+            Self::Lines { .. } => note(&format!("warning: {text}")),
+        }
+    }
+
     fn steps(&mut self, done: u64, all: u64) {
         if all == 0 {
             return;

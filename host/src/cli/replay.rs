@@ -29,13 +29,13 @@ pub(super) struct ReplayArgs {
 
 /// The default limits with those that were given.
 fn limits(args: &ReplayArgs) -> Result<Limits, Failure> {
+    let refused = |why: String| Failure::unusable(format!("--plugin-limit: {why}"));
     let given = args.plugins.limits();
-    given.try_into().map_err(|error: toml::de::Error| {
-        Failure::unusable(format!(
-            "--plugin-limit: {}",
-            error.to_string().trim().replace('\n', " ")
-        ))
-    })
+    let limits: Limits = given
+        .try_into()
+        .map_err(|error: toml::de::Error| refused(error.to_string().trim().replace('\n', " ")))?;
+    limits.validate().map_err(|error| refused(error.to_string()))?;
+    Ok(limits)
 }
 
 /// Replays a recording.
@@ -51,6 +51,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             defaults: !args.plugins.no_default_plugins,
             dirs: args.plugins.plugin_dir.clone(),
             allow_native: args.plugins.allow_native,
+            in_process: args.plugins.in_process,
             config: args.plugins.config(),
             limits: limits(args)?,
         },

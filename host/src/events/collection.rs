@@ -21,6 +21,10 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 /// Memory that [`CollectMode::After`] may keep events in, unless told otherwise.
 pub const DEFAULT_BUDGET_BYTES: u64 = 1 << 30;
 
+/// Stack of the thread that calls the sinks. A collector in a sandbox has its own limit well below it; a native one
+/// takes what it likes.
+pub const SINK_STACK_BYTES: usize = 4 << 20;
+
 /// When the collectors get the events (`--collect`). A recording is written as events arrive, in both modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectMode {
@@ -145,6 +149,7 @@ impl<S: EventSink + 'static> Collection<S> {
         );
         let pump = std::thread::Builder::new()
             .name("lm-bench-events".to_owned())
+            .stack_size(SINK_STACK_BYTES)
             .spawn(move || pump.run())
             .map_err(CollectionError::Thread)?;
         exchange.set_pump(pump.thread().clone());

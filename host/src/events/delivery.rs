@@ -43,6 +43,16 @@ pub trait EventSink: Send {
     /// When the sink can take no further batch.
     fn accept(&mut self, delivery: &Delivery, symbols: &SymbolTable) -> Result<(), SinkError>;
 
+    /// Learns that rows of a kind, by its index in the run's [`KindTable`], were lost after its last batch. Called
+    /// after the last batch of all, at most once per kind.
+    ///
+    /// # Errors
+    /// When the sink is of no more use.
+    fn lost(&mut self, kind: usize, rows: u64) -> Result<(), SinkError> {
+        let _ = (kind, rows);
+        Ok(())
+    }
+
     /// Gives the sink an opportunity between batches, in live collection at least every 50 ms.
     fn tick(&mut self) {}
 }
@@ -76,6 +86,10 @@ impl<S: EventSink> Guarded<S> {
 
     pub(super) fn accept(&mut self, delivery: &Delivery, symbols: &SymbolTable) {
         self.call(|sink| sink.accept(delivery, symbols));
+    }
+
+    pub(super) fn lost(&mut self, kind: usize, rows: u64) {
+        self.call(|sink| sink.lost(kind, rows));
     }
 
     pub(super) fn tick(&mut self) {

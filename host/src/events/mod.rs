@@ -24,7 +24,8 @@ mod symbols;
 mod tests;
 
 pub use collection::{
-    CollectMode, Collected, Collection, CollectionError, CollectionSetup, DEFAULT_BUDGET_BYTES, Watch,
+    CollectMode, Collected, Collection, CollectionError, CollectionSetup, DEFAULT_BUDGET_BYTES,
+    SINK_STACK_BYTES, Watch,
 };
 pub use delivery::{Delivery, EventSink, KindTotals, SinkError, Totals};
 pub use document::markdown;

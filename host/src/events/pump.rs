@@ -74,7 +74,31 @@ impl<S: EventSink> Pump<S> {
             self.collect(&delivery);
             self.collectors.tick();
         }
+        self.settle();
         self
+    }
+
+    /// Completes the account, and tells the collectors of the losses that no batch has told.
+    fn settle(&mut self) {
+        let totals = &mut self.ledger.totals;
+        for producer in self.exchange.producers() {
+            totals.rows_refused += producer.refused();
+            for (kind, totals) in totals.kinds.iter_mut().enumerate() {
+                totals.recorded += producer.recorded(kind);
+            }
+        }
+        totals.blocks_dropped = self.exchange.dropped();
+        totals.blocks_allocated = self.exchange.allocated();
+        totals.rows_over_budget = self.rows_over_budget;
+        let cut = self.exchange.command() == Command::Cut;
+        for (kind, totals) in totals.kinds.iter_mut().enumerate() {
+            // A recorder that outlives the collection may have handed over more since; it cannot have less.
+            totals.lost = totals.recorded.saturating_sub(totals.delivered);
+            let untold = totals.lost.saturating_sub(self.ledger.told[kind]);
+            if untold > 0 && !cut {
+                self.collectors.lost(kind, untold);
+            }
+        }
     }
 
     /// Gives the collectors a batch, unless they are to get no more.
@@ -147,22 +171,8 @@ impl<S: EventSink> Pump<S> {
     }
 
     pub(super) fn into_collected(self) -> Collected<S> {
-        let mut totals = self.ledger.totals;
-        for producer in self.exchange.producers() {
-            totals.rows_refused += producer.refused();
-            for (kind, totals) in totals.kinds.iter_mut().enumerate() {
-                totals.recorded += producer.recorded(kind);
-            }
-        }
-        for kind in &mut totals.kinds {
-            // A recorder that outlived the collection may have handed over more since; it cannot have less.
-            kind.lost = kind.recorded.saturating_sub(kind.delivered);
-        }
-        totals.blocks_dropped = self.exchange.dropped();
-        totals.blocks_allocated = self.exchange.allocated();
-        totals.rows_over_budget = self.rows_over_budget;
         Collected {
-            totals,
+            totals: self.ledger.totals,
             collectors: self.collectors.sink,
             collectors_fault: self.collectors.fault,
             rows_cut: self.rows_cut,
@@ -179,6 +189,8 @@ impl<S: EventSink> Pump<S> {
 struct Ledger {
     totals: Totals,
     seq: Vec<u64>,
+    /// Lost rows that batches have told of, by kind.
+    told: Vec<u64>,
     /// The row that must come next, by producer and kind.
     next_row: HashMap<(usize, usize), u64>,
 }
@@ -188,6 +200,7 @@ impl Ledger {
         Self {
             totals: Totals::new(kinds),
             seq: vec![0; kinds.len()],
+            told: vec![0; kinds.len()],
             next_row: HashMap::new(),
         }
     }
@@ -197,6 +210,7 @@ impl Ledger {
         let next = self.next_row.entry((producer, kind)).or_default();
         delivery.lost_before = delivery.block.first_row - *next;
         *next = delivery.block.first_row + rows;
+        self.told[kind] += delivery.lost_before;
         delivery.seq = self.seq[kind];
         self.seq[kind] += 1;
         self.totals.kinds[kind].delivered += rows;

@@ -96,6 +96,8 @@ pub struct PluginPlan {
     pub dirs: Vec<PathBuf>,
     /// Whether native plugins may be loaded.
     pub allow_native: bool,
+    /// Whether native plugins are loaded into this process.
+    pub in_process: bool,
     /// Configuration of each plugin by id.
     pub config: PluginConfig,
     /// What each plugin may take.
@@ -149,8 +151,10 @@ pub struct RunPlan {
     pub no_default_plugins: bool,
     /// Folders to look for plugins in, before the standard ones.
     pub plugin_dir: Vec<PathBuf>,
-    /// Permits native plugins, which can do whatever this user can.
+    /// Permits native plugins, which can do whatever this user can. Each runs in a process of its own.
     pub allow_native: bool,
+    /// Loads native plugins into this process: faster, and a crash of theirs is one of the run.
+    pub in_process: bool,
     /// Configuration of plugins: key and value by plugin id.
     pub plugin_config: PluginConfig,
     /// What each plugin may take of memory, time and space in the result.
@@ -194,6 +198,7 @@ impl Default for RunPlan {
             no_default_plugins: false,
             plugin_dir: Vec::new(),
             allow_native: false,
+            in_process: false,
             plugin_config: PluginConfig::new(),
             plugin_limits: Limits::default(),
             metric_percentiles: Percent::DEFAULT.to_vec(),
@@ -227,6 +232,7 @@ impl RunPlan {
             defaults: !self.no_default_plugins,
             dirs: self.plugin_dir.clone(),
             allow_native: self.allow_native,
+            in_process: self.in_process,
             config: self.plugin_config.clone(),
             limits: self.plugin_limits.clone(),
         }
@@ -274,9 +280,7 @@ impl RunPlan {
                 "left out, or used together with observer_effect (--observer-effect)",
             ));
         }
-        if self.plugin_limits.max_rows == 0 {
-            return Err(PlanError::value("plugin_limits.max_rows", 0, "at least 1"));
-        }
+        self.plugin_limits.validate()?;
         if self.warmup_iters.checked_add(self.num_iters).is_none() {
             let allowed = "at most 4294967295 together with num_iters";
             return Err(PlanError::value("warmup_iters", self.warmup_iters, allowed));

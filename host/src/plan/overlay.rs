@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::RunPlan;
+use crate::plugin::LimitError;
 
 /// Why a plan cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,9 @@ pub enum PlanError {
     /// A key is unknown or its value has the wrong type.
     #[error("in the plan: {0}")]
     Key(String),
+    /// A limit of plugins is out of range.
+    #[error("plugin_limits.{0}")]
+    Limit(#[from] LimitError),
     /// A value is out of range.
     #[error("{key} is {value}, but must be {allowed}")]
     Value {

@@ -96,6 +96,13 @@ impl Session for BuiltinSession {
         self.with_instance(|instance, host| instance.on_batch(batch, host))
     }
 
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure> {
+        self.with_instance(|instance, _| {
+            instance.lost_after(kind, rows);
+            Ok(())
+        })
+    }
+
     fn checkpoint(&mut self) -> Result<Report, Failure> {
         let mut report = Report::new(&self.limits);
         self.with_instance(|instance, _| instance.checkpoint(&mut report))?;

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use lm_bench_plugin::RunInfo;
 
 use super::builtin::BuiltinSession;
-use super::dylib::DylibSession;
+use super::dylib::{DylibSession, LibraryError, LibraryFacts};
 use super::error::PluginError;
 use super::failure::Failure;
+use super::file::PluginFile;
+use super::isolated::IsolatedSession;
 use super::limits::Policy;
 use super::log::LogBook;
 use super::member::{Member, Setup};
@@ -16,7 +18,7 @@ use super::outcome::CollectorOutcome;
 use super::registry::{Code, Found, Registry};
 use super::resolve::{Unresolved, resolve};
 use super::search::user_folder;
-use super::session::{HostSide, Session};
+use super::session::{Door, HostSide, Session};
 use super::wasm::{CacheState, WasmEngine, WasmSession};
 use crate::clock::Clock;
 use crate::events::{Delivery, EventSink, KindTable, SinkError, SymbolTable};
@@ -46,12 +48,17 @@ pub struct Collectors {
 }
 
 impl Collectors {
-    /// Finds the plugins of a run without starting them.
+    /// Finds the plugins of a run without starting them, and gives the files of those that are native code.
     ///
     /// # Errors
     /// When one cannot be found, does not fit this version, or may not be loaded.
-    pub fn check(requests: &Requests, policy: &Policy) -> Result<(), PluginError> {
-        find(requests, policy).map(drop)
+    pub fn check(requests: &Requests, policy: &Policy) -> Result<Vec<PathBuf>, PluginError> {
+        let found = find(requests, policy)?;
+        let native = found.iter().filter(|found| found.door() == Door::Dylib);
+        Ok(native
+            .filter_map(Found::file)
+            .map(|file| file.path.clone())
+            .collect())
     }
 
     /// Finds, loads and starts the collectors of a run.
@@ -120,6 +127,13 @@ impl EventSink for Collectors {
     fn accept(&mut self, delivery: &Delivery, symbols: &SymbolTable) -> Result<(), SinkError> {
         for member in &mut self.members {
             member.accept(delivery, symbols);
+        }
+        Ok(())
+    }
+
+    fn lost(&mut self, kind: usize, rows: u64) -> Result<(), SinkError> {
+        for member in &mut self.members {
+            member.lost(kind, rows);
         }
         Ok(())
     }
@@ -195,11 +209,11 @@ impl<'a> Loader<'a> {
         let session: Box<dyn Session> = match (&found.code, &self.engine) {
             (Code::Builtin(builtin), _) => Box::new(BuiltinSession::new(builtin, limits, host)),
             (Code::Dylib(file, facts), _) => {
-                let loaded = DylibSession::load(file, facts, limits, host);
-                Box::new(loaded.map_err(|error| PluginError::Library {
-                    path: file.path.clone(),
-                    error,
-                })?)
+                self.native(file, facts, host)
+                    .map_err(|error| PluginError::Library {
+                        path: file.path.clone(),
+                        error,
+                    })?
             }
             (Code::Wasm(file, _), Some(engine)) => {
                 let loaded = WasmSession::load(engine, &file.bytes, limits, host);
@@ -218,13 +232,32 @@ impl<'a> Loader<'a> {
             let message = format!("its configuration has more than {} bytes", limits.config_bytes);
             return Err(config_error(&found, message));
         }
+        let isolated = matches!(found.code, Code::Dylib(..)) && !self.policy.in_process;
         let setup = Setup {
+            isolated,
             found,
             session,
             config,
             limits: limits.clone(),
         };
         Ok(Member::new(setup, self.clock.clone()))
+    }
+}
+
+impl Loader<'_> {
+    fn native(
+        &self,
+        file: &PluginFile,
+        facts: &LibraryFacts,
+        host: HostSide,
+    ) -> Result<Box<dyn Session>, LibraryError> {
+        let Policy { limits, program, .. } = self.policy;
+        if self.policy.in_process {
+            let session = DylibSession::load(file, facts, (limits, host), || Ok(()))?;
+            return Ok(Box::new(session));
+        }
+        let session = IsolatedSession::load(file, program.as_deref(), (limits, host), &self.clock)?;
+        Ok(Box::new(session))
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Feed {
     seq: u64,
     /// Rows of the kind that arrived so far: decides which ones a sampling takes.
     arrived: u64,
-    /// Rows that were lost since the last batch.
+    /// Rows that were lost since the last batch: those before a block of which no row was sampled, too.
     lost: u64,
     /// Sampled rows of the current block, one buffer per column.
     gathered: Vec<ColumnBuf>,
@@ -36,6 +36,17 @@ impl Feed {
     /// Index of the kind in the run's table.
     pub(crate) fn kind(&self) -> usize {
         self.wanted.kind
+    }
+
+    /// Takes note of rows that were lost.
+    pub(crate) fn lose(&mut self, rows: u64) {
+        self.lost += rows;
+    }
+
+    /// The rows that no batch has told of, with the kind's place in the subscription.
+    pub(crate) fn take_lost(&mut self) -> Option<(u16, u64)> {
+        let rows = std::mem::take(&mut self.lost);
+        (rows > 0).then_some((self.wanted.id, rows))
     }
 
     /// Hands a block on in batches until one is refused.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use lm_bench_plugin::{Fault, FaultCode};
+use serde::{Deserialize, Serialize};
 
 /// Why a call of a plugin did not succeed. Each ends the plugin.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub(crate) enum Failure {
     /// The plugin said so itself.
     #[error("{0}")]
@@ -35,6 +36,9 @@ pub(crate) enum Failure {
         /// Memory it may have.
         limit: usize,
     },
+    /// The plugin's process ended, or cannot be reached.
+    #[error("{0}")]
+    Died(String),
     /// The plugin's stack was exhausted.
     #[error("exhausted its stack: it recurses too deeply")]
     Stack,

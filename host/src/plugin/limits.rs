@@ -6,11 +6,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::events::SINK_STACK_BYTES;
+
 /// Limits of one plugin. A plugin that exceeds one is quarantined; the run goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Linear memory of a WASM plugin, in bytes, over all its memories.
+    /// Memory in bytes: linear memory of a WASM plugin, over all its memories; what a native plugin in a process of
+    /// its own may allocate beyond what the process had.
     pub memory_bytes: usize,
     /// Stack of a WASM plugin, in bytes. Read by the first WASM plugin of a run.
     pub wasm_stack_bytes: usize,
@@ -81,7 +84,72 @@ impl Default for Limits {
     }
 }
 
+/// A limit that cannot be kept, or that would leave nothing to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} is {value}, but must be {low} to {high}")]
+pub struct LimitError {
+    /// The limit.
+    pub key: &'static str,
+    /// What was given.
+    pub value: u64,
+    /// Least value.
+    pub low: u64,
+    /// Greatest value.
+    pub high: u64,
+}
+
 impl Limits {
+    /// Refuses values that cannot be kept, before anything is loaded.
+    ///
+    /// # Errors
+    /// Naming the first limit that is out of its range.
+    pub fn validate(&self) -> Result<(), LimitError> {
+        const KIB: u64 = 1 << 10;
+        const MIB: u64 = 1 << 20;
+        const GIB: u64 = 1 << 30;
+        const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+        // The rest of the thread's stack is the runtime's own.
+        const STACK: u64 = SINK_STACK_BYTES as u64 / 2;
+        let ranges = [
+            ("memory_bytes", self.memory_bytes as u64, 64 * KIB, 4 * GIB),
+            ("wasm_stack_bytes", self.wasm_stack_bytes as u64, 16 * KIB, STACK),
+            ("batch_ms", self.batch_ms, 1, DAY_MS),
+            ("call_ms", self.call_ms, 1, DAY_MS),
+            ("max_rows", self.max_rows.into(), 1, MIB),
+            ("batch_bytes", self.batch_bytes as u64, 1, GIB),
+            ("wants", self.wants as u64, 1, KIB),
+            ("metrics", self.metrics as u64, 1, MIB),
+            ("name_bytes", self.name_bytes as u64, 1, 64 * KIB),
+            ("labels", self.labels as u64, 0, KIB),
+            ("label_bytes", self.label_bytes as u64, 1, 64 * KIB),
+            ("text_bytes", self.text_bytes as u64, 16, MIB),
+            (
+                "distribution_values",
+                self.distribution_values as u64,
+                1,
+                16 * MIB,
+            ),
+            ("report_bytes", self.report_bytes as u64, 64 * KIB, GIB),
+            ("log_lines_per_second", self.log_lines_per_second.into(), 0, MIB),
+            ("log_bytes", self.log_bytes as u64, 0, GIB),
+            ("config_bytes", self.config_bytes as u64, 2, 16 * MIB),
+            ("component_bytes", self.component_bytes, 8, GIB),
+            ("library_bytes", self.library_bytes, 8, GIB),
+            ("checkpoint_ms", self.checkpoint_ms, 1, DAY_MS),
+        ];
+        for (key, value, low, high) in ranges {
+            if !(low..=high).contains(&value) {
+                return Err(LimitError {
+                    key,
+                    value,
+                    low,
+                    high,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Time for one batch.
     pub fn batch_time(&self) -> Duration {
         Duration::from_millis(self.batch_ms)
@@ -98,10 +166,64 @@ impl Limits {
 pub struct Policy {
     /// Whether native libraries may be loaded (`--allow-native`): they run with all rights of the user.
     pub allow_native: bool,
+    /// Whether native libraries are loaded into this process (`--in-process`), where a crash or an endless loop of
+    /// theirs is one of this program. By default each gets a process of its own.
+    pub in_process: bool,
+    /// Program that serves native plugins in processes of their own; by default the one that runs.
+    pub program: Option<PathBuf>,
     /// Limits of each plugin.
     pub limits: Limits,
     /// Folders of `--plugin-dir`, searched before all others.
     pub plugin_dirs: Vec<PathBuf>,
     /// Folder for compiled components; by default `lm-bench/wasm` in the user's cache folder.
     pub component_cache: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_in_range() {
+        Limits::default().validate().expect("in range");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_named_with_its_range() {
+        let refused = |change: fn(&mut Limits)| {
+            let mut limits = Limits::default();
+            change(&mut limits);
+            limits.validate().expect_err("out of range").to_string()
+        };
+        assert_eq!(
+            refused(|limits| limits.wasm_stack_bytes = 0),
+            "wasm_stack_bytes is 0, but must be 16384 to 2097152"
+        );
+        assert_eq!(
+            refused(|limits| limits.memory_bytes = (4 << 30) + 1),
+            "memory_bytes is 4294967297, but must be 65536 to 4294967296"
+        );
+        assert_eq!(
+            refused(|limits| limits.max_rows = 0),
+            "max_rows is 0, but must be 1 to 1048576"
+        );
+        assert!(refused(|limits| limits.wasm_stack_bytes = usize::MAX).contains("to 2097152"));
+        assert!(refused(|limits| limits.batch_bytes = 0).starts_with("batch_bytes is 0"));
+        assert!(refused(|limits| limits.call_ms = u64::MAX).starts_with("call_ms is"));
+        assert!(refused(|limits| limits.library_bytes = u64::MAX).starts_with("library_bytes is"));
+    }
+
+    #[test]
+    fn every_limit_has_a_range() {
+        let limits = serde_json::to_value(Limits::default()).expect("JSON");
+        for key in limits.as_object().expect("an object").keys() {
+            let mut huge = limits.clone();
+            // The greatest value of the narrowest type.
+            huge[key] = u32::MAX.into();
+            let huge: Limits = serde_json::from_value(huge).expect("a limit takes any number of 32 bits");
+            // 4 GiB - 1 of memory is a limit that can be kept.
+            let refused = huge.validate().is_err_and(|error| error.key == key);
+            assert!(refused || key == "memory_bytes", "{key}");
+        }
+    }
 }

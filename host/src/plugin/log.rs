@@ -65,6 +65,11 @@ impl LogBook {
         self.lines.push(LogLine { level, text });
     }
 
+    /// Counts lines that were refused before they came here.
+    pub(super) fn refuse(&mut self, lines: u64) {
+        self.refused = self.refused.saturating_add(lines);
+    }
+
     /// The lines so far.
     pub(super) fn lines(&self) -> &[LogLine] {
         &self.lines

@@ -23,6 +23,7 @@ const MOST_BATCHES_PER_CHECKPOINT: u64 = 256;
 /// A loaded collector with its account.
 pub(crate) struct Member {
     found: Found,
+    isolated: bool,
     config: serde_json::Value,
     limits: Limits,
     clock: Clock,
@@ -73,6 +74,8 @@ impl Checkpoints {
 pub(crate) struct Setup {
     /// What it is.
     pub(crate) found: Found,
+    /// Whether it has a process of its own.
+    pub(crate) isolated: bool,
     /// Its code.
     pub(crate) session: Box<dyn Session>,
     /// Its configuration.
@@ -87,6 +90,7 @@ impl Member {
         let last_ns = clock.now_ns();
         Self {
             found: setup.found,
+            isolated: setup.isolated,
             config: setup.config,
             limits: setup.limits,
             clock,
@@ -172,6 +176,24 @@ impl Member {
         }
     }
 
+    /// Takes note of rows of a kind that were lost after its last delivery.
+    pub(crate) fn lost(&mut self, kind: usize, rows: u64) {
+        if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.kind() == kind) {
+            self.account.lost += rows;
+            feed.lose(rows);
+        }
+    }
+
+    /// Tells it of the losses that no batch has told.
+    fn tell_losses(&mut self) -> Result<(), Failure> {
+        let mut untold: Vec<(u16, u64)> = self.feeds.iter_mut().filter_map(Feed::take_lost).collect();
+        untold.sort_unstable();
+        for (kind, rows) in untold {
+            self.timed(self.limits.call_time(), |session| session.lost_after(kind, rows))?;
+        }
+        Ok(())
+    }
+
     fn deliver(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
         self.timed(self.limits.batch_time(), |session| session.on_batch(batch))?;
         self.account.rows += u64::from(batch.rows);
@@ -205,7 +227,9 @@ impl Member {
     /// Takes the final metrics.
     pub(crate) fn finish(mut self) -> CollectorOutcome {
         if self.session.is_some() {
-            let report = self.timed(self.limits.call_time(), |session| session.finish());
+            let report = self
+                .tell_losses()
+                .and_then(|()| self.timed(self.limits.call_time(), |session| session.finish()));
             match report.and_then(|report| self.checked(report)) {
                 Ok(metrics) => self.good = Some(metrics),
                 Err(failure) => self.quarantine(&failure),
@@ -223,6 +247,7 @@ impl Member {
         let file = self.found.file();
         CollectorOutcome {
             door: self.found.door(),
+            isolated: self.isolated,
             sha256: file.map(|file| file.sha256.clone()),
             path: file.map(|file| file.path.clone()),
             manifest: self.found.manifest,
@@ -251,11 +276,12 @@ impl Member {
             return Err(Failure::contract("it was called after a failure"));
         };
         let start = self.clock.now_ns();
+        let interrupts = session.interrupts();
         let result = call(session.as_mut());
         let took = Duration::from_nanos(self.clock.now_ns() - start);
         self.account.busy_ns += took.as_nanos() as u64;
         self.account.calls += 1;
-        if self.found.door() == Door::Dylib && took > limit {
+        if self.found.door() == Door::Dylib && !interrupts && took > limit {
             return result.and(Err(Failure::Late { took, limit }));
         }
         result
@@ -285,6 +311,7 @@ impl Member {
     fn retire(&mut self) {
         if let Some(mut session) = self.session.take() {
             self.account.peak_memory = session.peak_memory();
+            session.end();
             let log = &session.host().log;
             self.account.log = log.lines().to_vec();
             self.account.log_refused = log.refused();

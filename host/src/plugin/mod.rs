@@ -17,6 +17,7 @@ mod failure;
 mod file;
 mod gather;
 mod identity;
+mod isolated;
 mod limits;
 mod log;
 mod member;
@@ -32,7 +33,8 @@ pub use dylib::{ElfError, LibraryError};
 pub use error::PluginError;
 pub use file::FileError;
 pub use identity::ManifestError;
-pub use limits::{Limits, Policy};
+pub use isolated::{PROCESS_COMMAND, serve as serve_plugin_process};
+pub use limits::{LimitError, Limits, Policy};
 pub use log::LogLine;
 pub use outcome::CollectorOutcome;
 pub use registry::{Inspection, Listed, Registry};
@@ -43,7 +45,3 @@ pub use wasm::{CacheState, ComponentError};
 
 /// Version of this program, as messages about plugins give it.
 pub const HOST_VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// Stack that a thread should have on which plugins are called: WASM plugins take
-/// [`Limits::wasm_stack_bytes`] of it, native ones as much as they like.
-pub const STACK_BYTES: usize = 4 << 20;

@@ -15,6 +15,8 @@ pub struct CollectorOutcome {
     pub manifest: Manifest,
     /// How it was connected.
     pub door: Door,
+    /// Whether it had a process of its own.
+    pub isolated: bool,
     /// Digest of its file.
     pub sha256: Option<String>,
     /// Its file.

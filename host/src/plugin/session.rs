@@ -65,6 +65,17 @@ impl HostSide {
         self.symbols.extend((known..).map_while(|id| table.text(id)));
     }
 
+    /// Learns the texts of the symbols after those that are known.
+    pub(crate) fn learn_texts(&mut self, texts: &[String]) {
+        self.symbols
+            .extend(texts.iter().map(|text| Arc::from(text.as_str())));
+    }
+
+    /// The texts of the symbols from an id on.
+    pub(crate) fn texts_from(&self, id: usize) -> &[Arc<str>] {
+        self.symbols.get(id..).unwrap_or_default()
+    }
+
     /// The text of a symbol.
     pub(crate) fn symbol_text(&self, id: u32) -> Option<&str> {
         self.symbols.get(id as usize).map(AsRef::as_ref)
@@ -83,7 +94,7 @@ impl Host for HostSide {
 
 /// A loaded plugin, its code ready to be called.
 ///
-/// The caller keeps the order `subscribe open (on_batch | checkpoint)* finish`, and calls nothing after a
+/// The caller keeps the order `subscribe open (on_batch | checkpoint)* lost_after* finish`, and calls nothing after a
 /// [`Failure`]. What a call returns is copied: nothing of the plugin's memory is referred to.
 pub(crate) trait Session: Send {
     /// What the plugin wants; arguments are configuration and run facts as JSON.
@@ -104,6 +115,12 @@ pub(crate) trait Session: Send {
     /// When the call fails.
     fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure>;
 
+    /// Tells of rows of a kind, by its place in the subscription, that were lost after its last batch.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure>;
+
     /// The metrics of all batches so far.
     ///
     /// # Errors
@@ -121,4 +138,12 @@ pub(crate) trait Session: Send {
 
     /// Most memory that the plugin held, where it can be told.
     fn peak_memory(&self) -> Option<u64>;
+
+    /// Whether a call that exceeds its time limit is interrupted. One that is not can only be ended afterwards.
+    fn interrupts(&self) -> bool {
+        false
+    }
+
+    /// Lets go of the plugin's code. Called once, after the last call; the log may still grow.
+    fn end(&mut self) {}
 }

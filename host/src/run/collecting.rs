@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lm_bench_plugin::RunInfo;
 
-use super::RunError;
+use super::{Progress, RunError};
 use crate::clock::Clock;
 use crate::events::{
     CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, RecordingWriter,
@@ -25,6 +25,7 @@ fn requests(plan: &PluginPlan) -> (Requests, Policy) {
     };
     let policy = Policy {
         allow_native: plan.allow_native,
+        in_process: plan.in_process,
         limits: plan.limits.clone(),
         plugin_dirs: plan.dirs.clone(),
         ..Policy::default()
@@ -32,10 +33,19 @@ fn requests(plan: &PluginPlan) -> (Requests, Policy) {
     (requests, policy)
 }
 
-/// Refuses plugins that cannot be found or may not be loaded, before the time to load a model is spent.
-pub(super) fn check_plugins(plan: &PluginPlan) -> Result<(), RunError> {
+/// Refuses plugins that cannot be found or may not be loaded, before the time to load a model is spent, and states
+/// the risk of native code in this process before any of it runs.
+pub(super) fn check_plugins(plan: &PluginPlan, progress: &mut dyn Progress) -> Result<(), RunError> {
     let (requests, policy) = requests(plan);
-    Ok(Collectors::check(&requests, &policy)?)
+    let native = Collectors::check(&requests, &policy)?;
+    for path in native.iter().filter(|_| plan.in_process) {
+        progress.warn(&format!(
+            "{} is native code and --in-process loads it into this process: if it crashes or loops, the whole run \
+             ends without a result, and its limits of time and memory cannot be enforced",
+            path.display()
+        ));
+    }
+    Ok(())
 }
 
 /// Loads the collectors that a plan asks for.

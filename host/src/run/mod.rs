@@ -24,6 +24,8 @@ use crate::report::RunRecord;
 pub trait Progress {
     /// A new part of the run begins.
     fn stage(&mut self, text: &str);
+    /// Something that the user should know before the run goes on.
+    fn warn(&mut self, text: &str);
     /// `done` of `all` steps are finished.
     fn steps(&mut self, done: u64, all: u64);
     /// Nothing more will be shown.

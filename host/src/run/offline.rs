@@ -23,7 +23,7 @@ use crate::workload::{PromptTokens, Prompts};
 pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Result<Finished, RunError> {
     let clock = Clock::start();
     collecting::check_recording_name(plan)?;
-    collecting::check_plugins(&plan.plugins())?;
+    collecting::check_plugins(&plan.plugins(), progress)?;
     let Prepared {
         mut engine,
         tokenizer,
@@ -201,6 +201,7 @@ mod tests {
     }
 
     impl Progress for Impatient {
+        fn warn(&mut self, _: &str) {}
         fn stage(&mut self, _: &str) {}
 
         fn steps(&mut self, had: u64, _: u64) {

@@ -9,10 +9,11 @@ use super::RunError;
 use super::driver::Done;
 use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
-use crate::plugin::CollectorOutcome;
+use crate::plugin::{CollectorOutcome, Door};
 use crate::report::{
-    Counts, EngineFacts, Environment, EventTotals, Headline, Iteration, ModelFacts, PluginRecord, RunRecord,
-    Timings, TokenSource, Warmup, config_sha256, cpu_share, metric_records, ns_per_row,
+    Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts,
+    PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share, metric_records,
+    ns_per_row,
 };
 use crate::stats::Percent;
 
@@ -109,6 +110,11 @@ pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_ever
         };
         record.events.insert(totals.kind.clone(), entry);
     }
+    record.event_losses = EventLosses {
+        blocks_dropped: totals.blocks_dropped,
+        rows_over_budget: totals.rows_over_budget,
+        rows_refused: totals.rows_refused,
+    };
 }
 
 /// What the collectors of a run or replay leave.
@@ -146,6 +152,7 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
         id: outcome.manifest.id.clone(),
         version: outcome.manifest.version.clone(),
         door: outcome.door.name().to_owned(),
+        isolated: (outcome.door == Door::Dylib).then_some(outcome.isolated),
         path: outcome.path.as_ref().map(|path| path.display().to_string()),
         sha256: outcome.sha256.clone(),
         config_sha256: config_sha256(&outcome.config),

@@ -26,6 +26,7 @@ pub struct ReplayPlan {
 /// When the recording or a plugin cannot be used.
 pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress) -> Result<Finished, RunError> {
     let clock = Clock::start();
+    collecting::check_plugins(&plan.plugins, progress)?;
     progress.stage(&format!("reading {}", plan.recording.display()));
     let recording = Recording::open(&plan.recording)?;
     let RecordedRun { run_info, mut record } =

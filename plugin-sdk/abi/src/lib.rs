@@ -129,7 +129,7 @@ pub struct BatchV1 {
     pub columns_len: u32,
     /// Number of the batch within its kind.
     pub seq: u64,
-    /// Rows of the kind that were dropped just before.
+    /// Rows of the kind that were lost just before.
     pub lost_before: u64,
     /// Events per row.
     pub weight: f64,
@@ -197,6 +197,39 @@ pub struct MetricV1 {
     pub samples: u64,
 }
 
+/// Transcendental functions with the same bits for every plugin in every language. Plugins written in Rust take
+/// them from the SDK; a plugin in C must not take those of its platform. Each may be called from anywhere.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MathV1 {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// 0; for later use.
+    pub flags: u32,
+    /// e to the power of x.
+    pub exp: extern "C" fn(x: f64) -> f64,
+    /// 2 to the power of x.
+    pub exp2: extern "C" fn(x: f64) -> f64,
+    /// Natural logarithm.
+    pub log: extern "C" fn(x: f64) -> f64,
+    /// Natural logarithm of 1 + x.
+    pub log1p: extern "C" fn(x: f64) -> f64,
+    /// Logarithm to base 2.
+    pub log2: extern "C" fn(x: f64) -> f64,
+    /// Logarithm to base 10.
+    pub log10: extern "C" fn(x: f64) -> f64,
+    /// x to the power of y.
+    pub pow: extern "C" fn(x: f64, y: f64) -> f64,
+    /// Cube root.
+    pub cbrt: extern "C" fn(x: f64) -> f64,
+    /// Sine of radians.
+    pub sin: extern "C" fn(x: f64) -> f64,
+    /// Cosine of radians.
+    pub cos: extern "C" fn(x: f64) -> f64,
+    /// Hyperbolic tangent.
+    pub tanh: extern "C" fn(x: f64) -> f64,
+}
+
 /// The host's callbacks; valid during the call that receives them, on the calling thread only.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +250,8 @@ pub struct HostV1 {
     pub reply: unsafe extern "C" fn(context: *mut c_void, json: Bytes),
     /// Takes the reason before a call returns [`STATUS_FAULT`]; code 1 configuration, 2 data, 3 contract, 4 panic.
     pub fault: unsafe extern "C" fn(context: *mut c_void, code: u32, message: Bytes),
+    /// Mathematics; valid as long as the plugin is loaded.
+    pub math: *const MathV1,
 }
 
 /// Interface `lmb.collector/1`.
@@ -242,6 +277,10 @@ pub struct CollectorV1 {
     /// Takes a batch.
     pub on_batch:
         unsafe extern "C" fn(instance: *mut c_void, host: *const HostV1, batch: *const BatchV1) -> i32,
+    /// Takes the number of rows of a kind that were lost after its last batch. Called at most once per kind, before
+    /// `finish`, and only for a number above 0.
+    pub lost_after:
+        unsafe extern "C" fn(instance: *mut c_void, host: *const HostV1, kind: u32, rows: u64) -> i32,
     /// Reports all metrics so far through [`HostV1::metric`].
     pub checkpoint: unsafe extern "C" fn(instance: *mut c_void, host: *const HostV1) -> i32,
     /// Reports the final metrics; the instance is destroyed afterwards and only `destroy` may follow.

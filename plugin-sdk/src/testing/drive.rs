@@ -67,7 +67,10 @@ impl Drive<'_> {
             checkpoint::<C>(collector.as_mut())?;
         }
         let mut seq = vec![0; resolved.kinds.len()];
+        // A sampling may leave no row of a part: then the next one tells what was lost before both.
+        let mut lost = vec![0; resolved.kinds.len()];
         for (want, rows) in self.parts(&subscription, order) {
+            lost[want] += rows.lost_before;
             let mut from = 0;
             while from < rows.rows {
                 let to = rows.rows.min(from + batch_rows.min(subscription.max_rows));
@@ -76,6 +79,7 @@ impl Drive<'_> {
                     rows: &rows,
                     from,
                     to,
+                    lost_before: std::mem::take(&mut lost[want]),
                 };
                 piece.deliver(collector.as_mut(), seq[want], &mut host)?;
                 seq[want] += 1;
@@ -85,10 +89,22 @@ impl Drive<'_> {
                 }
             }
         }
+        self.lose_after(&subscription, lost, collector.as_mut());
         let mut metrics = Vec::new();
         collector.finish(&mut metrics)?;
         contract::reported::<C>(&metrics)?;
         Ok(Metrics::new(metrics, host.logs))
+    }
+
+    /// Tells of the rows that no batch has told of.
+    fn lose_after(&self, subscription: &Subscription, lost: Vec<u64>, collector: &mut dyn Instance) {
+        for ((id, want), before) in (0..).zip(&subscription.wants).zip(lost) {
+            let after = self.feed.lost_after.iter().filter(|(kind, _)| *kind == want.kind);
+            let rows = before + after.map(|(_, rows)| rows).sum::<u64>();
+            if rows > 0 {
+                collector.lost_after(id, rows);
+            }
+        }
     }
 
     /// The rows that the collector asked for, with the position of their want, sampled as asked.
@@ -163,6 +179,7 @@ struct Piece<'a> {
     rows: &'a Rows,
     from: u32,
     to: u32,
+    lost_before: u64,
 }
 
 impl Piece<'_> {
@@ -180,7 +197,7 @@ impl Piece<'_> {
             seq,
             rows: self.to - self.from,
             weight: self.rows.weight,
-            lost_before: if self.from == 0 { self.rows.lost_before } else { 0 },
+            lost_before: self.lost_before,
             columns: &columns,
         };
         Ok(to.on_batch(&batch, host)?)

@@ -70,6 +70,8 @@ fn extend(column: &mut ColumnBuf, data: Data<'_>) {
 pub(super) struct Feed {
     pub(super) parts: Vec<Rows>,
     pub(super) symbols: Vec<String>,
+    /// Kinds with the numbers of rows that were lost after their last ones.
+    pub(super) lost_after: Vec<(String, u64)>,
 }
 
 impl Default for Feed {
@@ -77,6 +79,7 @@ impl Default for Feed {
         Self {
             parts: Vec::new(),
             symbols: vec![String::new()],
+            lost_after: Vec::new(),
         }
     }
 }

@@ -132,6 +132,12 @@ impl<C: Collector> CollectorTest<C> {
         self
     }
 
+    /// Pretends that rows of a kind were lost after its last row.
+    pub fn lose_after(&mut self, kind: &str, rows: u64) -> &mut Self {
+        self.feed.lost_after.push((kind.to_owned(), rows));
+        self
+    }
+
     /// Adds a row of any kind. Rows that follow each other with the same kind and weight share batches.
     pub fn row<R: EventRow>(&mut self, row: &R) -> &mut Self {
         let lost = std::mem::take(&mut self.lose);

@@ -17,7 +17,7 @@ const STEPS: MetricDef = MetricDef::gauge("steps", "1")
     .about("Steps seen.")
     .labels(&["part"]);
 const LOST: MetricDef = MetricDef::counter("lost")
-    .formula("sum of lost_before")
+    .formula("rows lost")
     .about("Rows lost.");
 const STRAY: MetricDef = MetricDef::counter("stray").formula("-").about("Not declared.");
 const VENDOR: Column<u32> = Column::new("vendor.acme.beat", "pulse");
@@ -84,7 +84,6 @@ impl Collector for Sample {
     }
 
     fn on_batch(&mut self, batch: &Batch<'_>, cx: &mut Cx<'_>) -> Result<(), Fault> {
-        self.lost += batch.lost_before;
         self.batches += 1.0;
         self.saw_token_first.get_or_insert(batch.kind == 1);
         match (batch.kind, self.tokens, self.vendor) {
@@ -107,6 +106,10 @@ impl Collector for Sample {
             cx.log(crate::LogLevel::Info, &text);
         }
         Ok(())
+    }
+
+    fn on_loss(&mut self, _: u16, rows: u64) {
+        self.lost += rows;
     }
 
     fn checkpoint(&mut self, sink: &mut Sink<'_>) -> Result<(), Fault> {

@@ -194,6 +194,14 @@ impl Collector for Throughput {
         Ok(())
     }
 
+    fn on_loss(&mut self, kind: u16, rows: u64) {
+        if kind == self.step.kind {
+            self.steps_lost += rows;
+        } else {
+            self.requests_lost += rows;
+        }
+    }
+
     fn checkpoint(&mut self, sink: &mut Sink<'_>) -> Result<(), Fault> {
         let all = self.work.iter().fold(Work::default(), |sum, work| Work {
             steps: sum.steps + work.steps,
@@ -249,7 +257,6 @@ fn whole(sink: &mut Sink<'_>, metric: &MetricDef, samples: u64, parts: (f64, f64
 
 impl Throughput {
     fn steps(&mut self, batch: &Batch<'_>) {
-        self.steps_lost += batch.lost_before;
         let (t_ns, host_ns) = (batch.get(self.step.t_ns), batch.get(self.step.host_ns));
         let (phase, tokens) = (batch.get(self.step.phase), batch.get(self.step.tokens));
         for row in 0..batch.len() {
@@ -266,7 +273,6 @@ impl Throughput {
     }
 
     fn requests(&mut self, batch: &Batch<'_>) {
-        self.requests_lost += batch.lost_before;
         let (t_ns, phase) = (batch.get(self.request.t_ns), batch.get(self.request.phase));
         let output_tokens = batch.get(self.request.output_tokens);
         for row in 0..batch.len() {
@@ -343,6 +349,17 @@ mod tests {
         let reason = "5 rows were lost, so the amount in the wall time is not known";
         assert_eq!(metrics.unavailable("tokens_computed_per_second", &[]), reason);
         metrics.assert("decode_tokens_per_second", &[], 6.0 / 0.015);
+    }
+
+    #[test]
+    fn rows_lost_at_the_end_count_too() {
+        let mut test = three_steps();
+        test.lose_after(step::KIND, 2);
+        let reason = "2 rows were lost, so the amount in the wall time is not known";
+        assert_eq!(
+            test.metrics().unavailable("tokens_computed_per_second", &[]),
+            reason
+        );
     }
 
     #[test]

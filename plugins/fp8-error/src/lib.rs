@@ -186,17 +186,16 @@ impl Collector for Fp8Error {
         if batch.kind != self.columns.kind {
             return Ok(());
         }
-        if batch.lost_before > 0 {
-            let tensors = self
-                .groups
-                .values_mut()
-                .flat_map(|group| group.tensors.values_mut());
-            tensors.for_each(|tensor| tensor.range.rows_were_lost());
-        }
         for row in 0..batch.len() {
             self.row(batch, row, cx)?;
         }
         Ok(())
+    }
+
+    fn on_loss(&mut self, _: u16, _: u64) {
+        let groups = self.groups.values_mut();
+        let tensors = groups.flat_map(|group| group.tensors.values_mut());
+        tensors.for_each(|tensor| tensor.range.rows_were_lost());
     }
 
     fn checkpoint(&mut self, sink: &mut Sink<'_>) -> Result<(), Fault> {

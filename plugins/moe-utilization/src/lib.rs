@@ -119,9 +119,6 @@ impl Collector for MoeUtilization {
         if batch.kind != self.columns.kind {
             return Ok(());
         }
-        if batch.lost_before > 0 {
-            self.steps.rows_were_lost();
-        }
         let (step, phase) = (batch.get(self.columns.step), batch.get(self.columns.phase));
         let (layer, tokens) = (batch.get(self.columns.layer), batch.get(self.columns.tokens));
         let (top_k, counts) = (batch.get(self.columns.top_k), batch.get(self.columns.counts));
@@ -147,6 +144,10 @@ impl Collector for MoeUtilization {
             }
         }
         Ok(())
+    }
+
+    fn on_loss(&mut self, _: u16, _: u64) {
+        self.steps.rows_were_lost();
     }
 
     fn checkpoint(&mut self, sink: &mut Sink<'_>) -> Result<(), Fault> {

@@ -182,6 +182,10 @@ fn steps_beside_lost_rows_do_not_count_as_whole_steps() {
     metrics.assert("max_vio_batch", &with(DECODED, "max"), 0.0);
     assert_eq!(metrics.get("max_vio_batch", &with(DECODED, "max")).samples, 2);
     metrics.assert("max_vio_batch", &with(LAYER_1, "max"), 1.0);
+    // After the last row, too: step 5 may lack a layer.
+    test.lose_after(moe_route::KIND, 1);
+    let metrics = test.metrics();
+    assert_eq!(metrics.get("max_vio_batch", &with(DECODED, "max")).samples, 1);
 
     let mut test = Test::new();
     test.lose(1).row(&row(4, 1, &[2, 2, 0, 0], &[1.0; 4]));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::events::delivery::{Delivery, EventSink, Totals, shielded};
+use crate::events::delivery::{Delivery, EventSink, SinkError, Totals, shielded};
 use crate::events::kind_table::KindTable;
 use crate::events::symbols::SymbolTable;
 
@@ -113,13 +113,14 @@ impl Recording {
         &self.totals
     }
 
-    /// Gives a sink all batches as they were delivered in the recorded run.
+    /// Gives a sink all batches as they were delivered in the recorded run, and tells it of the losses after them.
     ///
     /// # Errors
     /// When an Arrow file does not hold what the description says, or the sink fails.
     pub fn replay(&self, sink: &mut dyn EventSink) -> Result<(), RecordingError> {
         let mut files = self.open_files()?;
         let mut next_row = vec![0_u64; self.stream.kinds.len()];
+        let mut told = vec![0_u64; self.kinds.len()];
         for batch in &self.stream.batches {
             let (kind, file) = (batch.kind as usize, batch.file as usize);
             let name = &self.stream.kinds[kind].files[file].name;
@@ -130,17 +131,28 @@ impl Recording {
             next_row[kind] += batch.lost_before;
             delivery.block.first_row = next_row[kind];
             next_row[kind] += u64::from(batch.rows);
-            shielded(|| {
+            told[delivery.kind] += batch.lost_before;
+            self.give(|| {
                 sink.accept(&delivery, &self.symbols)?;
                 sink.tick();
                 Ok(())
-            })
-            .map_err(|source| RecordingError::Sink {
-                path: self.path.clone(),
-                source,
             })?;
         }
+        // The totals of the table's kinds come first, in its order.
+        for (kind, (totals, told)) in self.totals.kinds.iter().zip(told).enumerate() {
+            let untold = totals.lost.saturating_sub(told);
+            if untold > 0 {
+                self.give(|| sink.lost(kind, untold))?;
+            }
+        }
         Ok(())
+    }
+
+    fn give(&self, call: impl FnOnce() -> Result<(), SinkError>) -> Result<(), RecordingError> {
+        shielded(call).map_err(|source| RecordingError::Sink {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     fn open_files(&self) -> Result<Vec<Vec<ArrowFile>>, RecordingError> {

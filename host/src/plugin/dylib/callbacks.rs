@@ -15,6 +15,34 @@ use crate::plugin::session::HostSide;
 /// Largest answer of `describe` and `subscribe` in bytes.
 const REPLY_BYTES: usize = 1 << 20;
 
+macro_rules! math {
+    ($($name:ident($($argument:ident),+);)+) => {{
+        $(extern "C" fn $name($($argument: f64),+) -> f64 {
+            lm_bench_plugin::math::$name($($argument),+)
+        })+
+        abi::MathV1 {
+            size: size_of::<abi::MathV1>() as u32,
+            flags: 0,
+            $($name),+
+        }
+    }};
+}
+
+/// The functions that the SDK has for plugins in Rust.
+static MATH: abi::MathV1 = math! {
+    exp(x);
+    exp2(x);
+    log(x);
+    log1p(x);
+    log2(x);
+    log10(x);
+    pow(x, y);
+    cbrt(x);
+    sin(x);
+    cos(x);
+    tanh(x);
+};
+
 /// One call's end of the callbacks.
 pub(super) struct Callbacks<'a> {
     host: &'a mut HostSide,
@@ -49,6 +77,7 @@ impl<'a> Callbacks<'a> {
             metric,
             reply,
             fault,
+            math: &raw const MATH,
         };
         call(&raw const table)
     }

@@ -25,6 +25,9 @@ pub enum LibraryError {
     /// No sealed copy could be made.
     #[error("it cannot be copied into memory: {0}")]
     Memory(std::io::Error),
+    /// It could not be loaded in a process of its own.
+    #[error("{0}")]
+    Process(String),
     /// The dynamic linker refused it.
     #[error("the dynamic linker refused it: {0}")]
     Link(String),
@@ -57,27 +60,37 @@ impl Table {
 }
 
 /// Loads a library from the bytes that were checked. From here on it can do anything that this process can.
-/// The same bytes are loaded once in a process, because they are never unloaded.
+/// The same bytes are loaded once in a process, because they are never unloaded. `confine` is called when all that
+/// this program needs for it is done and none of the library's code has run.
 ///
 /// # Errors
 /// When it cannot be loaded, or is not what its file said.
-pub(super) fn load(file: &PluginFile, facts: &LibraryFacts) -> Result<Table, LibraryError> {
+pub(super) fn load(
+    file: &PluginFile,
+    facts: &LibraryFacts,
+    confine: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Table, LibraryError> {
     static LOADED: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
     // A panic while the lock is held leaves the map whole: entries are only added.
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(table) = loaded.get(&file.sha256) {
         return Ok(*table);
     }
-    let table = load_new(&file.bytes, facts)?;
+    let table = load_new(&file.bytes, facts, confine)?;
     loaded.insert(file.sha256.clone(), table);
     Ok(table)
 }
 
-fn load_new(bytes: &[u8], facts: &LibraryFacts) -> Result<Table, LibraryError> {
+fn load_new(
+    bytes: &[u8],
+    facts: &LibraryFacts,
+    confine: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Table, LibraryError> {
     // Never closed: the loader tells libraries apart by path, and the next plugin's descriptor would get the same
     // number and so this library.
     let memory = ManuallyDrop::new(sealed(bytes).map_err(LibraryError::Memory)?);
     let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+    confine().map_err(|error| LibraryError::Process(format!("its process cannot be confined: {error}")))?;
     // SAFETY: loading runs the library's constructors; the user allowed native code, and the bytes were checked.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
         .map_err(|error| LibraryError::Link(link_error(&error)))?;

@@ -41,17 +41,17 @@ struct Columns(Vec<abi::ColumnV1>);
 unsafe impl Send for Columns {}
 
 impl DylibSession {
-    /// Loads a library whose file was inspected.
+    /// Loads a library whose file was inspected; `confine` is called before its first instruction runs.
     ///
     /// # Errors
     /// When it cannot be loaded, or is not what its file said.
     pub(crate) fn load(
         file: &PluginFile,
         facts: &LibraryFacts,
-        limits: &Limits,
-        host: HostSide,
+        (limits, host): (&Limits, HostSide),
+        confine: impl FnOnce() -> std::io::Result<()>,
     ) -> Result<Self, LibraryError> {
-        let table = library::load(file, facts)?;
+        let table = library::load(file, facts, confine)?;
         Ok(Self {
             table,
             instance: Instance(std::ptr::null_mut()),
@@ -142,6 +142,14 @@ impl Session for DylibSession {
         let called =
             self.call(|table, instance, host| unsafe { (table.on_batch)(instance.0, host, &raw const view) });
         self.columns = columns;
+        called.map(|_| ())
+    }
+
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure> {
+        // SAFETY: the handle is open; the callbacks are valid for the call.
+        let called = self.call(|table, instance, host| unsafe {
+            (table.lost_after)(instance.0, host, u32::from(kind), rows)
+        });
         called.map(|_| ())
     }
 

@@ -11,7 +11,7 @@ const PACKAGE: &str = "lm-bench:collector/";
 /// Version of the package's interfaces that this host offers.
 const PACKAGE_VERSION: &str = "1.0.0";
 /// Interfaces of the package that a component may import.
-const OFFERED: &[&str] = &["host", "types"];
+const OFFERED: &[&str] = &["host", "math", "types"];
 /// Components nest; nothing that a toolchain makes goes deeper than this.
 const DEPTH: usize = 8;
 

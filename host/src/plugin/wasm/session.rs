@@ -7,7 +7,7 @@ use lm_bench_plugin::{Batch, Host, LogLevel, Resolved, Subscription};
 use wasmtime::{Store, Trap};
 
 use super::ComponentError;
-use super::bindings::lm_bench::collector::{host, types};
+use super::bindings::lm_bench::collector::{host, math, types};
 use super::bindings::{MetricCollector, MetricCollectorPre};
 use super::convert;
 use super::engine::{TICK, Ticker, WasmEngine};
@@ -45,6 +45,30 @@ impl host::Host for State {
 }
 
 impl types::Host for State {}
+
+macro_rules! functions {
+    ($($name:ident($($argument:ident),+);)+) => {
+        impl math::Host for State {
+            $(fn $name(&mut self, $($argument: f64),+) -> f64 {
+                lm_bench_plugin::math::$name($($argument),+)
+            })+
+        }
+    };
+}
+
+functions! {
+    exp(x);
+    exp2(x);
+    log(x);
+    log1p(x);
+    log2(x);
+    log10(x);
+    pow(x, y);
+    cbrt(x);
+    sin(x);
+    cos(x);
+    tanh(x);
+}
 
 /// A loaded component. After a failure its store is never entered again.
 pub(crate) struct WasmSession {
@@ -162,6 +186,14 @@ impl Session for WasmSession {
         scratch.recycle(columns);
         self.scratch = scratch;
         called
+    }
+
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure> {
+        self.call_fallible(self.limits.call_time(), |guest, store| {
+            guest
+                .lm_bench_collector_collector()
+                .call_lost_after(store, kind, rows)
+        })
     }
 
     fn checkpoint(&mut self) -> Result<Report, Failure> {

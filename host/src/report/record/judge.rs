@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Overhead, RunRecord};
+use super::{EventLosses, Overhead, RunRecord};
 use crate::stats::Percent;
 
 /// Whether the result may be used.
@@ -107,6 +107,7 @@ impl RunRecord {
         found.extend(self.few_iterations());
         found.extend(self.busy_machine());
         found.extend(self.lost_events());
+        found.extend(self.refused_rows());
         found.extend(self.unoptimised());
         found.extend(self.overheads(uncertain));
         found.extend(
@@ -155,12 +156,41 @@ impl RunRecord {
         lossy
             .map(|(kind, totals)| {
                 let text = format!(
-                    "{} of {} {kind} rows never reached the collectors",
-                    totals.lost, totals.rows
+                    "{} of {} {kind} rows never reached the collectors{}",
+                    totals.lost,
+                    totals.rows,
+                    self.loss_cause()
                 );
                 Note::new("events_lost", text)
             })
             .collect()
+    }
+
+    /// What to do about lost rows, where it is known.
+    fn loss_cause(&self) -> &'static str {
+        match self.event_losses {
+            EventLosses {
+                blocks_dropped: 0,
+                rows_over_budget: 1..,
+                ..
+            } => ": the memory for kept events was used up; use --collect live or a larger --sample-every",
+            EventLosses {
+                blocks_dropped: 1..,
+                rows_over_budget: 0,
+                ..
+            } => ": they came faster than they were taken; use --collect after or a larger --sample-every",
+            _ => "",
+        }
+    }
+
+    fn refused_rows(&self) -> Option<Note> {
+        let rows = self.event_losses.rows_refused;
+        (rows > 0).then(|| {
+            let text = format!(
+                "{rows} rows had lists of an impossible length and were not recorded: a fault of the engine"
+            );
+            Note::new("events_refused", text)
+        })
     }
 
     fn unoptimised(&self) -> Option<Note> {
@@ -231,6 +261,18 @@ mod tests {
         assert_eq!(spoil(|record| record.counts.iterations = 2), "interrupted");
         assert_eq!(spoil(|record| record.counts.errors = 1), "errors");
         assert_eq!(spoil(|record| record.counts.output_tokens = 0), "no_output");
+        let mut record = sample::record();
+        record.event_losses.rows_over_budget = 64;
+        record.event_losses.rows_refused = 2;
+        record.judge(Vec::new());
+        let text = |code: &str| {
+            let found = record.warnings.iter().find(|note| note.code == code);
+            found.expect("a warning").text.as_str()
+        };
+        assert!(
+            text("events_lost").ends_with("--sample-every") && text("events_lost").contains("--collect live")
+        );
+        assert!(text("events_refused").starts_with("2 rows had lists"));
         let mut record = sample::record();
         record.judge(vec![Note::new("lag", "the client fell behind")]);
         assert_eq!(

@@ -73,6 +73,9 @@ pub struct RunRecord {
     pub plugins: Vec<PluginRecord>,
     /// Rows of the event stream by kind.
     pub events: BTreeMap<String, EventTotals>,
+    /// Why rows of the event stream were lost.
+    #[serde(default)]
+    pub event_losses: EventLosses,
     /// Text that the model generated in the last measured iteration, where it has a tokenizer.
     pub output_sample: Option<String>,
 }
@@ -100,6 +103,7 @@ impl RunRecord {
             metrics: Vec::new(),
             plugins: Vec::new(),
             events: BTreeMap::new(),
+            event_losses: EventLosses::default(),
             output_sample: None,
         }
     }
@@ -191,8 +195,22 @@ pub struct Timings {
 pub struct EventTotals {
     /// Rows that were recorded.
     pub rows: u64,
-    /// Rows of these that never reached the collectors because the queue was full.
+    /// Rows of these that never reached the collectors; `event_losses` tells why.
     pub lost: u64,
     /// How many rows one recorded row stands for.
     pub weight: u32,
+}
+
+/// Why rows of the event stream were lost, over all kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct EventLosses {
+    /// Blocks of rows that were dropped because the queue between engine and collectors was full.
+    pub blocks_dropped: u64,
+    /// Rows that were lost because the events kept for collectors that run after the timed part reached their limit
+    /// of memory.
+    pub rows_over_budget: u64,
+    /// Rows that the engine offered with lists of a length that cannot be recorded. They are not among the recorded
+    /// rows.
+    pub rows_refused: u64,
 }

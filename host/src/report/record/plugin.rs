@@ -13,6 +13,8 @@ pub struct PluginRecord {
     pub version: String,
     /// How it was loaded: `built-in`, `dylib` or `wasm`.
     pub door: String,
+    /// Whether a native plugin ran in a process of its own; `null` for the other doors.
+    pub isolated: Option<bool>,
     /// File it was loaded from; `null` for built-in ones.
     pub path: Option<String>,
     /// SHA-256 of that file.

@@ -61,6 +61,7 @@ pub(crate) fn record() -> RunRecord {
         metrics: metrics(),
         plugins: plugins(),
         events: events(),
+        event_losses: EventLosses::default(),
         output_sample: Some("The quick brown fox\njumps over".to_owned()),
     };
     record.judge(Vec::new());
@@ -307,6 +308,7 @@ fn plugins() -> Vec<PluginRecord> {
         id: id.to_owned(),
         version: "1.0.0".to_owned(),
         door: door.to_owned(),
+        isolated: None,
         path: None,
         sha256: None,
         config_sha256: config_sha256(&config),

@@ -14,7 +14,7 @@ pub(super) fn account(record: &RunRecord, style: Style) -> String {
     let mut grid = Grid::default()
         .text("plugin")
         .text("version")
-        .word("door")
+        .text("door")
         .number("rows")
         .number("lost")
         .spare("ns/row")
@@ -25,7 +25,7 @@ pub(super) fn account(record: &RunRecord, style: Style) -> String {
         grid.push([
             clean(&plugin.id),
             clean(&plugin.version),
-            clean(&plugin.door),
+            door(plugin),
             count(plugin.rows),
             count(plugin.lost),
             plugin.ns_per_row.map_or(NONE.to_owned(), number),
@@ -39,6 +39,14 @@ pub(super) fn account(record: &RunRecord, style: Style) -> String {
     let digests =
         digests.map(|(id, sha256)| wrap(style, "  ", &clean(&format!("{id}: sha256 {sha256}"))) + "\n");
     grid.render(style) + &digests.collect::<String>()
+}
+
+/// The door; for a native plugin also whether it shared this program's process.
+fn door(plugin: &PluginRecord) -> String {
+    match plugin.isolated {
+        Some(false) => clean(&format!("{} in-process", plugin.door)),
+        _ => clean(&plugin.door),
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -129,7 +129,6 @@ impl Collector for Hostile {
         self.act(At::Batch)?;
         self.batches += 1;
         self.rows += batch.len() as u64;
-        self.lost += batch.lost_before;
         self.weighted += batch.weight * batch.len() as f64;
         self.sum += batch
             .get(self.index)
@@ -137,6 +136,10 @@ impl Collector for Hostile {
             .map(|index| u64::from(*index))
             .sum::<u64>();
         Ok(())
+    }
+
+    fn on_loss(&mut self, _: u16, rows: u64) {
+        self.lost += rows;
     }
 
     fn checkpoint(&mut self, sink: &mut Sink<'_>) -> Result<(), Fault> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::events::tests::losses::Book;
 use crate::events::{RecordingError, SinkError, Totals};
 
 #[test]
@@ -207,4 +208,37 @@ fn the_recording_of_version_1_still_reads() {
     record(&today, small_run);
     assert_eq!(seen(&replayed(&path).unwrap()), seen(&replayed(&today).unwrap()));
     assert_eq!(Recording::open(&path).unwrap().created_by(), "lm-bench 0.1.0");
+}
+
+#[test]
+fn a_replay_tells_the_losses_of_the_recorded_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lossy.lmrec");
+    let setup = CollectionSetup {
+        config: RecorderConfig {
+            block_rows: 4,
+            ..RecorderConfig::default()
+        },
+        kinds: KindTable::builtin(),
+        symbols: Arc::new(SymbolTable::new()),
+        clock: crate::clock::Clock::fake(),
+        // One block of four step rows of 50 bytes fits.
+        mode: CollectMode::After { budget_bytes: 250 },
+    };
+    let writer = RecordingWriter::create(&path, &setup.kinds).unwrap();
+    let (mut recorder, collection) = Collection::start(setup, Some(writer), Book::default()).unwrap();
+    for t_ns in 0..11 {
+        recorder.record(&step::Row {
+            t_ns,
+            ..step::Row::default()
+        });
+    }
+    let finished = collection.finish(recorder).unwrap();
+    let writer = finished.recording.unwrap().unwrap();
+    writer.finish(serde_json::json!({}), &finished.totals).unwrap();
+    assert_eq!(finished.collectors.told, [(step::INDEX, 7)]);
+
+    let mut replayed = Book::default();
+    Recording::open(&path).unwrap().replay(&mut replayed).unwrap();
+    assert_eq!(replayed.told, finished.collectors.told);
 }

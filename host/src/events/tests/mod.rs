@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lm_bench_plugin::kinds::{self, mark, moe_assign, moe_route, phase, step};
@@ -10,6 +10,10 @@ use lm_bench_plugin::{Data, Level};
 
 use super::*;
 use crate::clock::Clock;
+
+pub(super) mod losses;
+
+use losses::Gate;
 
 /// A fake clock, everything in small.
 pub(super) fn setup(mode: CollectMode) -> CollectionSetup {
@@ -98,77 +102,6 @@ fn rows_arrive_in_order_in_both_modes() {
         assert_eq!((totals.recorded, totals.delivered, totals.lost), (10, 10, 0));
         assert_eq!(finished.collectors_fault, None);
     }
-}
-
-/// Waits for permission before each batch.
-struct Gate {
-    arrived: Sender<()>,
-    proceed: Receiver<()>,
-    got: Vec<Delivery>,
-}
-
-impl EventSink for Gate {
-    fn accept(&mut self, delivery: &Delivery, _: &SymbolTable) -> Result<(), SinkError> {
-        self.got.push(delivery.clone());
-        let _ = self.arrived.send(());
-        // The other end hangs up to open the gate for good.
-        let _ = self.proceed.recv();
-        Ok(())
-    }
-}
-
-#[test]
-fn a_stuck_sink_costs_the_oldest_rows_and_each_is_counted() {
-    let (arrived, arrival) = channel();
-    let (permit, proceed) = channel();
-    let gate = Gate {
-        arrived,
-        proceed,
-        got: Vec::new(),
-    };
-    let mut setup = setup(CollectMode::Live);
-    setup.config.queue_blocks = 3;
-    let (mut recorder, collection) = Collection::start(setup, None, gate).unwrap();
-    (0..4).for_each(|t| recorder.record(&step_row(t)));
-    arrival.recv().unwrap();
-    // The sink holds rows 0..4. Of the 100 blocks that follow the queue keeps the last 3.
-    (4..404).for_each(|t| recorder.record(&step_row(t)));
-    drop(permit);
-    let finished = collection.finish(recorder).unwrap();
-    let got: Vec<_> = finished
-        .collectors
-        .got
-        .iter()
-        .map(|d| (d.seq, d.lost_before, times(d)[0]))
-        .collect();
-    assert_eq!(got, [(0, 0, 0), (1, 388, 392), (2, 0, 396), (3, 0, 400)]);
-    let totals = finished.totals.kind("step").unwrap();
-    assert_eq!((totals.recorded, totals.delivered, totals.lost), (404, 16, 388));
-    assert_eq!(finished.totals.blocks_dropped, 97);
-    // Displaced blocks are used again: beyond the spare ones, no more than the queue and the sink hold.
-    assert!(
-        finished.totals.blocks_allocated <= 4,
-        "{}",
-        finished.totals.blocks_allocated
-    );
-}
-
-#[test]
-fn rows_dropped_after_the_last_batch_are_in_the_totals() {
-    // 4 step rows take 4 * (8+8+1+4+4+8+8+8+1) = 200 bytes.
-    let finished = run(setup(CollectMode::After { budget_bytes: 450 }), |recorder| {
-        (0..18).for_each(|t| recorder.record(&step_row(t)));
-    });
-    // Two whole blocks fit; the last two rows take 100 bytes and do not.
-    let got: Vec<_> = finished.collectors.iter().flat_map(times).collect();
-    assert_eq!(got, (0..8).collect::<Vec<_>>());
-    let totals = finished.totals.kind("step").unwrap();
-    assert_eq!((totals.recorded, totals.delivered, totals.lost), (18, 8, 10));
-    assert_eq!(finished.totals.lost(), 10);
-    assert_eq!(
-        (finished.totals.rows_over_budget, finished.totals.blocks_dropped),
-        (10, 0)
-    );
 }
 
 #[test]
@@ -327,30 +260,6 @@ fn live_collection_hands_partial_blocks_over_every_50_ms() {
     let finished = collection.finish(recorder).unwrap();
     let got: Vec<_> = finished.collectors.got.iter().map(times).collect();
     assert_eq!(got, [vec![0, 1], vec![2]]);
-}
-
-struct Panics(u32);
-
-impl EventSink for Panics {
-    fn accept(&mut self, _: &Delivery, _: &SymbolTable) -> Result<(), SinkError> {
-        self.0 += 1;
-        panic!("divided by {}", 0);
-    }
-}
-
-#[test]
-fn a_panic_in_a_sink_is_reported_and_stops_nothing() {
-    for mode in [AFTER, CollectMode::Live] {
-        let (mut recorder, collection) = Collection::start(setup(mode), None, Panics(0)).unwrap();
-        (0..40).for_each(|t| recorder.record(&step_row(t)));
-        let finished = collection.finish(recorder).unwrap();
-        assert_eq!(finished.collectors.0, 1);
-        assert_eq!(
-            finished.collectors_fault,
-            Some(SinkError::Panicked("divided by 0".to_owned()))
-        );
-        assert_eq!(finished.totals.kind("step").unwrap().recorded, 40);
-    }
 }
 
 #[test]

@@ -1,0 +1,171 @@
+//! The process of a plugin: loads one library and answers calls until it is told no more.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use lm_bench_plugin::{Batch, LogLevel};
+
+use super::columns::MappedColumns;
+use super::confine::{self, PeakMemory};
+use super::wire::{Answer, BatchHead, Call, HELLO, Reply, SMALL_FRAME, receive, receive_bytes, send};
+use crate::clock::Clock;
+use crate::plugin::dylib::{self, DylibSession};
+use crate::plugin::failure::Failure;
+use crate::plugin::file::PluginFile;
+use crate::plugin::gather::Report;
+use crate::plugin::limits::Limits;
+use crate::plugin::log::LogBook;
+use crate::plugin::session::{Door, HostSide, Session as _};
+
+/// Serves one native plugin to the program that started this one, over standard input and output, until that ends.
+///
+/// # Errors
+/// When standard input is not the socket that it should be, or the host sends what cannot be read.
+pub fn serve() -> io::Result<()> {
+    confine::die_with_parent()?;
+    let ends = confine::take_ends()?;
+    let mut child = Child {
+        control: ends.control,
+        columns: MappedColumns::new(ends.columns),
+        plugin: None,
+    };
+    send(&mut child.control, &HELLO)?;
+    loop {
+        match receive(&mut child.control, SMALL_FRAME) {
+            Ok(call) => child.answer(call)?,
+            // The host is done with the plugin.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+struct Child {
+    control: UnixStream,
+    columns: MappedColumns,
+    plugin: Option<Plugin>,
+}
+
+struct Plugin {
+    session: DylibSession,
+    logged: usize,
+    refused: u64,
+    peak: Option<PeakMemory>,
+}
+
+impl Child {
+    fn answer(&mut self, call: Call) -> io::Result<()> {
+        // Reading it takes longer than many a batch.
+        let weigh = !matches!(call, Call::Batch(_));
+        let result = match call {
+            Call::Load(limits) => {
+                let bytes = receive_bytes(&mut self.control, limits.library_bytes as usize)?;
+                self.load(bytes, &limits)
+            }
+            call => self.call(call),
+        };
+        let (log, log_refused) = self
+            .plugin
+            .as_mut()
+            .map_or_else(Default::default, Plugin::new_log);
+        let peak = self
+            .plugin
+            .as_ref()
+            .and_then(|plugin| plugin.peak)
+            .filter(|_| weigh);
+        let answer = Answer {
+            result,
+            log,
+            log_refused,
+            peak_memory: peak.and_then(|peak| peak.bytes(self.columns.bytes())),
+        };
+        send(&mut self.control, &answer)
+    }
+
+    fn load(&mut self, bytes: Vec<u8>, limits: &Limits) -> Result<Reply, Failure> {
+        let not_loaded = |text: String| Ok(Reply::NotLoaded(text));
+        let facts = match dylib::inspect(&bytes, limits) {
+            Ok(facts) => facts,
+            Err(error) => return not_loaded(error.to_string()),
+        };
+        let file = PluginFile {
+            path: PathBuf::new(),
+            bytes,
+            sha256: String::new(),
+            door: Door::Dylib,
+        };
+        let host = HostSide::new(LogBook::new(limits, Clock::start()));
+        let peak = PeakMemory::start();
+        let confine = || confine::confine(limits.memory_bytes);
+        match DylibSession::load(&file, &facts, (limits, host), confine) {
+            Ok(session) => {
+                self.plugin = Some(Plugin {
+                    session,
+                    logged: 0,
+                    refused: 0,
+                    peak,
+                });
+                Ok(Reply::Done)
+            }
+            Err(error) => not_loaded(error.to_string()),
+        }
+    }
+
+    fn call(&mut self, call: Call) -> Result<Reply, Failure> {
+        let Some(plugin) = self.plugin.as_mut() else {
+            return Err(Failure::contract("it was called before it was loaded"));
+        };
+        let session = &mut plugin.session;
+        match call {
+            Call::Load(_) => Err(Failure::contract("it was loaded twice")),
+            Call::Subscribe { config, run } => session.subscribe(&config, &run).map(Reply::Subscription),
+            Call::Open {
+                config,
+                run,
+                resolved,
+            } => session.open(&config, &run, &resolved).map(|()| Reply::Done),
+            Call::Batch(head) => on_batch(session, &mut self.columns, &head).map(|()| Reply::Done),
+            Call::LostAfter { kind, rows } => session.lost_after(kind, rows).map(|()| Reply::Done),
+            Call::Checkpoint => session.checkpoint().and_then(metrics),
+            Call::Finish => session.finish().and_then(metrics),
+        }
+    }
+}
+
+fn metrics(report: Report) -> Result<Reply, Failure> {
+    report.into_metrics().map(Reply::Metrics)
+}
+
+fn on_batch(
+    session: &mut DylibSession,
+    columns: &mut MappedColumns,
+    head: &BatchHead,
+) -> Result<(), Failure> {
+    session.host().learn_texts(&head.symbols);
+    let columns = columns
+        .get(&head.columns)
+        .map_err(|error| Failure::contract(format!("the batch cannot be read: {error}")))?;
+    session.on_batch(&Batch {
+        kind: head.kind,
+        seq: head.seq,
+        rows: head.rows,
+        weight: head.weight,
+        lost_before: head.lost_before,
+        columns: &columns,
+    })
+}
+
+impl Plugin {
+    /// What was logged since the last answer, and how many lines were refused.
+    fn new_log(&mut self) -> (Vec<(LogLevel, String)>, u64) {
+        let log = &self.session.host().log;
+        let lines = log.lines()[self.logged..]
+            .iter()
+            .map(|line| (line.level, line.text.clone()))
+            .collect();
+        let refused = log.refused() - self.refused;
+        (self.logged, self.refused) = (log.lines().len(), log.refused());
+        (lines, refused)
+    }
+}

@@ -1,0 +1,192 @@
+//! A library in a process of its own as a session.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lm_bench_plugin::{Batch, LogLevel, MetricSink as _, Resolved, Subscription};
+
+use super::columns::SharedColumns;
+use super::process::Process;
+use super::wire::{Answer, BatchHead, Call, HELLO, Reply, SMALL_FRAME};
+use crate::clock::Clock;
+use crate::plugin::dylib::LibraryError;
+use crate::plugin::failure::{Failure, one_line};
+use crate::plugin::file::PluginFile;
+use crate::plugin::gather::Report;
+use crate::plugin::limits::Limits;
+use crate::plugin::session::{HostSide, Session};
+
+/// Largest answer in bytes, beside the report in it.
+const ANSWER_BYTES: usize = SMALL_FRAME;
+
+/// A native plugin in a process of its own.
+#[derive(Debug)]
+pub(crate) struct IsolatedSession {
+    process: Process,
+    columns: SharedColumns,
+    host: HostSide,
+    /// Number of symbols that the child knows.
+    symbols: usize,
+    limits: Limits,
+    peak_memory: Option<u64>,
+}
+
+impl IsolatedSession {
+    /// Starts a process and has it load a library whose file was inspected. `program` is this program; by default the
+    /// file that runs now.
+    ///
+    /// # Errors
+    /// When the process cannot be started, or the library cannot be loaded there.
+    pub(crate) fn load(
+        file: &PluginFile,
+        program: Option<&Path>,
+        (limits, host): (&Limits, HostSide),
+        clock: &Clock,
+    ) -> Result<Self, LibraryError> {
+        let no_process = |error| LibraryError::Process(format!("no process can be started for it: {error}"));
+        // The path names the running file even when another one has been put in its place.
+        let program = program.map_or_else(|| PathBuf::from("/proc/self/exe"), Path::to_owned);
+        let columns = SharedColumns::new().map_err(no_process)?;
+        let process = Process::start(&program, &columns, clock).map_err(no_process)?;
+        let mut session = Self {
+            process,
+            columns,
+            host,
+            symbols: 0,
+            limits: limits.clone(),
+            peak_memory: None,
+        };
+        session.load_library(file)?;
+        Ok(session)
+    }
+
+    fn load_library(&mut self, file: &PluginFile) -> Result<(), LibraryError> {
+        let failed = |failure: Failure| LibraryError::Process(failure.to_string());
+        let limit = self.limits.call_time();
+        let hello: String = self.process.receive(HELLO.len() * 2, limit).map_err(failed)?;
+        if hello != HELLO {
+            let text = format!("its process runs another program ({hello:?})");
+            return Err(LibraryError::Process(text));
+        }
+        let call = Call::Load(Box::new(self.limits.clone()));
+        self.process.send(&call, limit).map_err(failed)?;
+        self.process.send_bytes(&file.bytes, limit).map_err(failed)?;
+        match self.answer(limit).map_err(failed)? {
+            Reply::NotLoaded(text) => Err(LibraryError::Process(text)),
+            _ => Ok(()),
+        }
+    }
+
+    fn call(&mut self, call: &Call, limit: Duration) -> Result<Reply, Failure> {
+        self.process.send(call, limit)?;
+        self.answer(limit)
+    }
+
+    /// Takes one answer. The limits hold for what the child says too: the plugin's code may speak for it.
+    fn answer(&mut self, limit: Duration) -> Result<Reply, Failure> {
+        let answer: Answer = self
+            .process
+            .receive(ANSWER_BYTES + self.limits.report_bytes, limit)?;
+        for (level, text) in &answer.log {
+            self.host.log.write(*level, text);
+        }
+        self.host.log.refuse(answer.log_refused);
+        self.peak_memory = self.peak_memory.max(answer.peak_memory);
+        answer.result
+    }
+
+    fn done(&mut self, call: &Call, limit: Duration) -> Result<(), Failure> {
+        match self.call(call, limit)? {
+            Reply::Done => Ok(()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn report(&mut self, call: &Call) -> Result<Report, Failure> {
+        let Reply::Metrics(metrics) = self.call(call, self.limits.call_time())? else {
+            return Err(unexpected());
+        };
+        let mut report = Report::new(&self.limits);
+        metrics.into_iter().for_each(|metric| report.metric(metric));
+        Ok(report)
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::contract("its process gave an answer to another call")
+}
+
+impl Session for IsolatedSession {
+    fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
+        let (config, run) = (config.to_owned(), run.to_owned());
+        match self.call(&Call::Subscribe { config, run }, self.limits.call_time())? {
+            Reply::Subscription(subscription) => Ok(subscription),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn open(&mut self, config: &str, run: &str, resolved: &Resolved) -> Result<(), Failure> {
+        let call = Call::Open {
+            config: config.to_owned(),
+            run: run.to_owned(),
+            resolved: resolved.clone(),
+        };
+        self.done(&call, self.limits.call_time())
+    }
+
+    fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
+        let columns = self
+            .columns
+            .put(batch.columns)
+            .map_err(|error| Failure::Died(format!("its columns cannot be written: {error}")))?;
+        let symbols: Vec<String> = self
+            .host
+            .texts_from(self.symbols)
+            .iter()
+            .map(|text| text.as_ref().to_owned())
+            .collect();
+        self.symbols += symbols.len();
+        let head = BatchHead {
+            kind: batch.kind,
+            seq: batch.seq,
+            rows: batch.rows,
+            weight: batch.weight,
+            lost_before: batch.lost_before,
+            columns,
+            symbols,
+        };
+        self.done(&Call::Batch(head), self.limits.batch_time())
+    }
+
+    fn lost_after(&mut self, kind: u16, rows: u64) -> Result<(), Failure> {
+        self.done(&Call::LostAfter { kind, rows }, self.limits.call_time())
+    }
+
+    fn checkpoint(&mut self) -> Result<Report, Failure> {
+        self.report(&Call::Checkpoint)
+    }
+
+    fn finish(&mut self) -> Result<Report, Failure> {
+        self.report(&Call::Finish)
+    }
+
+    fn host(&mut self) -> &mut HostSide {
+        &mut self.host
+    }
+
+    fn peak_memory(&self) -> Option<u64> {
+        self.peak_memory
+    }
+
+    fn interrupts(&self) -> bool {
+        true
+    }
+
+    fn end(&mut self) {
+        self.process.kill();
+        for line in self.process.last_words().lines() {
+            let line = one_line(line, self.limits.text_bytes);
+            self.host.log.write(LogLevel::Info, &format!("printed: {line}"));
+        }
+    }
+}
