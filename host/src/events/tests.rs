@@ -155,11 +155,11 @@ fn a_stuck_sink_costs_the_oldest_rows_and_each_is_counted() {
 
 #[test]
 fn rows_dropped_after_the_last_batch_are_in_the_totals() {
-    // 4 step rows take 4 * (8+8+1+4+4+8+8+8+1) = 200 bytes.
-    let finished = run(setup(CollectMode::After { budget_bytes: 450 }), |recorder| {
+    // 4 step rows take 4 * (8+8+1+4+4+8+8+8+1+8) = 232 bytes.
+    let finished = run(setup(CollectMode::After { budget_bytes: 500 }), |recorder| {
         (0..18).for_each(|t| recorder.record(&step_row(t)));
     });
-    // Two whole blocks fit; the last two rows take 100 bytes and do not.
+    // Two whole blocks fit; the last two rows take 116 bytes and do not.
     let got: Vec<_> = finished.collectors.iter().flat_map(times).collect();
     assert_eq!(got, (0..8).collect::<Vec<_>>());
     let totals = finished.totals.kind("step").unwrap();

@@ -6,7 +6,7 @@ use lm_bench_plugin::kinds::memory;
 
 use super::requests::Requests;
 use super::{Progress, RunError, Stop};
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError};
 use crate::events::Recorder;
 use crate::probe::process;
 use crate::report::Iteration;
@@ -104,7 +104,11 @@ impl Driver<'_> {
 
         let start = self.recorder.now_ns();
         requests.sent(&mut self.recorder, start);
-        let mut tokens = self.engine.prefill(&prompts, &mut self.recorder)?;
+        let Some(mut tokens) = unless_interrupted(self.engine.prefill(&prompts, &mut self.recorder))? else {
+            let now = self.recorder.now_ns();
+            requests.cancelled(&mut self.recorder, now, 0);
+            return Ok(None);
+        };
         let mut last = self.recorder.now_ns();
         let prefill_ns = last - start;
         requests.first_token(&mut self.recorder, last);
@@ -117,7 +121,11 @@ impl Driver<'_> {
                 return Ok(None);
             }
             let before = self.recorder.now_ns();
-            tokens = self.engine.decode(&tokens, &mut self.recorder)?;
+            let Some(next) = unless_interrupted(self.engine.decode(&tokens, &mut self.recorder))? else {
+                requests.cancelled(&mut self.recorder, last, index);
+                return Ok(None);
+            };
+            tokens = next;
             last = self.recorder.now_ns();
             decode_ns += last - before;
             requests.token(&mut self.recorder, last, index);
@@ -161,3 +169,14 @@ impl Driver<'_> {
         });
     }
 }
+
+/// `None` for a step that the user's wish to end the run cut short.
+fn unless_interrupted(step: Result<Vec<u32>, EngineError>) -> Result<Option<Vec<u32>>, EngineError> {
+    match step {
+        Err(EngineError::Interrupted(_)) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,6 @@
 //! An offline run: fixed batches on an engine in this process.
 
 use super::driver::{Done, Driver, Loop};
-use super::engine::Loaded;
 use super::record::{self, Facts, Parts, seconds};
 use super::{Finished, Progress, RunError, Stop, collecting, engine, facts};
 use crate::clock::Clock;
@@ -23,17 +22,15 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     collecting::check_plugins(&plan.plugins())?;
 
     progress.stage(&format!("loading {}", plan.model_name()));
-    let Loaded {
-        mut engine,
-        tokenizer,
-    } = engine::load(plan)?;
+    let loaded = engine::load(plan, stop)?;
+    let (mut engine, tokenizer) = (loaded.engine, loaded.tokenizer);
     let loaded_ns = clock.now_ns();
     let run_info = facts::run_info(plan, engine.info(), engine.measure_peaks());
     let facts = Facts {
         started_unix_ms: clock.start_unix_ms(),
         environment,
         engine: facts::engine_facts(engine.info()),
-        model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
+        model: facts::model_facts(&run_info, engine.info(), (loaded.weights, tokenizer.is_some())),
     };
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
     let mut remarks = collecting::remarks_before(&collectors);
