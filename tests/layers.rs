@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up.
 const LAYERS: &[&str] = &[
-    "clock", "model", "workload", "events", "engine", "probe", "plugin", "stats", "report", "compare",
-    "plan", "run", "cli", "main",
+    "clock", "stop", "model", "workload", "events", "engine", "probe", "plugin", "stats", "report",
+    "compare", "plan", "run", "cli", "main",
 ];
 
 /// Joined by `run` alone.

@@ -27,6 +27,7 @@ use lm_bench::events::{
     CollectMode, Collection, CollectionSetup, KindTable, Recorder, RecorderConfig, SymbolTable,
 };
 use lm_bench::model::{self, LoadFormat, Model};
+use lm_bench::stop::Stop;
 use lm_bench_plugin::Level;
 use serde::Deserialize;
 
@@ -133,6 +134,7 @@ fn compare(path: &Path, reference: &str) -> Result<(usize, Vec<Difference>), Fai
         fp8: None,
         run: (1, 512),
         threads: None,
+        stop: Stop::default(),
     };
     let mut engine = CandleEngine::load(&model, options)?;
     let reference: Reference = read(reference);

@@ -107,6 +107,7 @@ fn step_rows(criterion: &mut Criterion) {
         tokens: 32,
         context_tokens: 4096,
         host_ns: 1_000,
+        measuring_ns: 0,
         device_ns: 900,
         graph: 0,
     };

@@ -1,6 +1,7 @@
 //! The library behind the `lm-bench` program, in the order of its layers: a module imports only modules above it.
 
 pub mod clock;
+pub mod stop;
 pub mod model;
 pub mod workload;
 pub mod events;

@@ -265,12 +265,14 @@ kinds! {
         tokens: u32, "{token}";
         /// Tokens in the KV cache of all sequences after the step.
         context_tokens: u64, "{token}";
-        /// Wall time of the step on the host.
+        /// Time of the step on the host: its wall time without `measuring_ns`.
         host_ns: u64, "ns";
         /// Time of the step on the device; equals the host's for a CPU engine.
         device_ns: u64, "ns";
         /// Whether a captured graph was replayed: 0 no, 1 yes.
         graph: u8, "{code}";
+        /// Time inside the step that the host spent on measuring it (sums for rows, the rows themselves), in no operator's time.
+        measuring_ns: u64, "ns";
     }
 
     /// A request took part in a forward pass.
@@ -297,13 +299,13 @@ kinds! {
         blocks_used: u64, "{block}";
         /// Tokens stored in the used blocks.
         tokens_stored: u64, "{token}";
-        /// Token slots in one block.
+        /// Token slots in one block; all slots of a sequence for a cache that is not paged.
         block_tokens: u32, "{token}";
-        /// Prompt tokens found in the prefix cache since the run started.
+        /// Prompt tokens found in the prefix cache since the row before; in the first row, since the measured part began.
         hits: u64, "{token}";
-        /// Prompt tokens looked up in the prefix cache since the run started.
+        /// Prompt tokens looked up in the prefix cache since the row before.
         queries: u64, "{token}";
-        /// Blocks evicted since the run started.
+        /// Blocks evicted since the row before.
         evictions: u64, "{block}";
     }
 
@@ -321,11 +323,11 @@ kinds! {
         rss: u64, "By";
         /// Proportional set size of the process; 0 where the kernel does not tell.
         pss: u64, "By";
-        /// Bytes copied from host to device since the run started.
+        /// Bytes copied from host to device since the row before; in the first row, since the measured part began.
         h2d_bytes: u64, "By";
-        /// Bytes copied from device to host since the run started.
+        /// Bytes copied from device to host since the row before.
         d2h_bytes: u64, "By";
-        /// Time spent in copies since the run started.
+        /// Time spent in copies since the row before.
         copy_ns: u64, "ns";
     }
 

@@ -1,35 +1,37 @@
 //! Ctrl-C: what was measured so far is reported.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::program::{home, lm_bench};
 
-#[test]
-fn an_interrupted_run_reports_what_it_has() {
-    let home = home();
-    let flags = [
-        "run",
-        "--model=tiny-llama",
-        "--num-iters=1000000",
-        "--output-format=json",
-    ];
-    let mut child = lm_bench(home.path())
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs the program and interrupts it, once, when it says that it has come to `stage`.
+fn interrupted_at(stage: &str, home: &Path, flags: &[&str]) -> Ended {
+    let mut child = lm_bench(home)
+        .arg("run")
         .args(flags)
+        .arg("--output-format=json")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
     let mut told = BufReader::new(child.stderr.take().expect("stderr"));
     let mut line = String::new();
-    while !line.contains("measuring") {
+    while !line.contains(stage) {
         line.clear();
         assert_ne!(
             told.read_line(&mut line).expect("readable"),
             0,
-            "ended before measuring"
+            "ended before {stage}"
         );
     }
     let pid = child.id().to_string();
@@ -40,19 +42,78 @@ fn an_interrupted_run_reports_what_it_has() {
             .expect("kill runs")
             .success()
     );
-    let mut result = String::new();
+    let (mut stdout, mut stderr) = (String::new(), String::new());
     child
         .stdout
         .take()
         .expect("stdout")
-        .read_to_string(&mut result)
+        .read_to_string(&mut stdout)
         .expect("readable");
-    assert_eq!(child.wait().expect("ends").code(), Some(130));
-    let record: Value = serde_json::from_str(&result).expect("a record");
+    told.read_to_string(&mut stderr).expect("readable");
+    Ended {
+        code: child.wait().expect("ends").code(),
+        stdout,
+        stderr,
+    }
+}
+
+fn partial_record(ended: &Ended) -> Value {
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let record: Value = serde_json::from_str(&ended.stdout).expect("a record");
     assert_eq!(record["verdict"]["valid"], false);
     assert!(
         record["verdict"]["reasons"].to_string().contains("interrupted"),
         "{}",
         record["verdict"]
+    );
+    record
+}
+
+#[test]
+fn an_interrupted_run_reports_what_it_has() {
+    let home = home();
+    let flags = ["--model=tiny-llama", "--num-iters=1000000"];
+    partial_record(&interrupted_at("measuring", home.path(), &flags));
+}
+
+#[test]
+fn a_prefill_does_not_hold_an_interruption_up() {
+    let home = home();
+    let flags = [
+        "--model=tiny-llama",
+        "--batch-size=16",
+        "--seq-len=4000",
+        "--output-len=2",
+        "--num-iters=100",
+        "--warmup-iters=0",
+    ];
+    let record = partial_record(&interrupted_at("measuring", home.path(), &flags));
+    assert_ne!(record["counts"]["iterations"], 100);
+}
+
+#[test]
+fn loading_is_interrupted_without_a_result() {
+    let home = home();
+    let model = home.path().join("large");
+    std::fs::create_dir(&model).expect("a folder");
+    let config = r#"{"model_type":"llama","hidden_size":1024,"num_attention_heads":16,"num_hidden_layers":24,
+        "intermediate_size":4096,"vocab_size":32000,"max_position_embeddings":64,"torch_dtype":"float32"}"#;
+    std::fs::write(model.join("config.json"), config).expect("written");
+    let flags = [
+        "--model=large",
+        "--load-format=dummy",
+        "--seq-len=8",
+        "--output-len=2",
+        "--quantize=fp8",
+    ];
+    let ended = interrupted_at("loading", home.path(), &flags);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+    assert!(
+        ended
+            .stderr
+            .contains("error: interrupted before anything was measured, so there is no result"),
+        "{}",
+        ended.stderr
     );
 }

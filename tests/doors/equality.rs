@@ -64,6 +64,7 @@ fn steps(step: u64, phase: u8, numbers: &mut Numbers) -> Delivery {
         tokens,
         context_tokens,
         host_ns: ns,
+        measuring_ns: 0,
         device_ns: ns,
         graph: 0,
     };

@@ -49,7 +49,12 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
 /// The failure that an error amounts to, with the progress out of its way.
 pub(super) fn ended(shown: &mut Shown, error: &RunError) -> Failure {
     shown.done();
-    if error.is_unusable_input() {
+    if matches!(error, RunError::Interrupted) {
+        Failure {
+            exit: Exit::Interrupted,
+            message: error.to_string(),
+        }
+    } else if error.is_unusable_input() {
         Failure::unusable(error)
     } else {
         Failure::failed(error)

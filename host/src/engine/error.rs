@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::model::{MemoryError, WeightError};
+use crate::stop::Stopped;
 
 /// A model that an engine cannot load or a step it cannot do.
 #[derive(Debug, Error)]
@@ -13,6 +14,9 @@ pub enum EngineError {
     /// The machine has too little memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// The user wants the run to end; the step or the loading was left unfinished.
+    #[error(transparent)]
+    Interrupted(#[from] Stopped),
     /// Something this engine cannot do.
     #[error("the {engine} engine cannot do {what}; it can do {supported}")]
     Unsupported {

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use super::marks::{KV_BLOCK_TOKENS, Marks, Occupancy, Phase, StepSize};
+use super::marks::{Marks, Occupancy, Phase, StepSize};
 use super::{Engine, EngineError, EngineInfo, Quantization};
 use crate::events::Recorder;
 use crate::model::ModelConfig;
+
+/// Tokens per block of the paged cache that it pretends to have.
+const KV_BLOCK_TOKENS: usize = 16;
 
 /// What the engine pretends.
 pub struct Script {
@@ -85,6 +88,7 @@ impl MockEngine {
     fn occupancy(&self) -> Occupancy {
         let blocks = |tokens: &usize| tokens.div_ceil(KV_BLOCK_TOKENS) as u64;
         Occupancy {
+            block_tokens: KV_BLOCK_TOKENS,
             blocks_total: blocks(&self.max_tokens) * self.lengths.len() as u64,
             blocks_used: self.lengths.iter().map(blocks).sum(),
             tokens_stored: self.lengths.iter().map(|&l| l as u64).sum(),

@@ -25,6 +25,10 @@ pub trait Engine {
     fn begin(&mut self, batch: usize, max_tokens: usize) -> Result<(), EngineError>;
 
     /// Processes one prompt per sequence, of any lengths, and returns the most likely next token of each.
+    ///
+    /// # Errors
+    /// [`EngineError::Interrupted`] if the run's [`Stop`](crate::stop::Stop) was requested meanwhile, as from `decode`;
+    /// the sequences can then only be dropped.
     fn prefill(&mut self, prompts: &[Vec<u32>], rec: &mut Recorder) -> Result<Vec<u32>, EngineError>;
 
     /// Appends one token to each sequence and returns the most likely next token of each.

@@ -11,7 +11,7 @@ use crate::events::{
     CollectMode, Collection, CollectionSetup, Delivery, KindTable, Recorder, RecorderConfig, SymbolTable,
 };
 
-fn setup(level: Level) -> CollectionSetup {
+fn setup(level: Level, clock: Clock) -> CollectionSetup {
     CollectionSetup {
         config: RecorderConfig {
             level,
@@ -25,7 +25,7 @@ fn setup(level: Level) -> CollectionSetup {
         },
         kinds: KindTable::builtin(),
         symbols: Arc::new(SymbolTable::new()),
-        clock: Clock::start(),
+        clock,
         mode: CollectMode::After {
             budget_bytes: 64 << 20,
         },
@@ -34,13 +34,19 @@ fn setup(level: Level) -> CollectionSetup {
 
 /// A recorder whose rows nobody sees.
 pub(super) fn quiet() -> Recorder {
-    let (recorder, _collection) = Collection::start(setup(Level::Off), None, ()).expect("settings in range");
+    let (recorder, _collection) =
+        Collection::start(setup(Level::Off, Clock::start()), None, ()).expect("settings in range");
     recorder
 }
 
 /// Everything that `work` records, each step sampled and router assignments included.
 pub(super) fn record(work: impl FnOnce(&mut Recorder)) -> Recorded {
-    let setup = setup(Level::Ops);
+    record_with(Clock::start(), work)
+}
+
+/// As [`record`], on a clock of the caller's.
+pub(super) fn record_with(clock: Clock, work: impl FnOnce(&mut Recorder)) -> Recorded {
+    let setup = setup(Level::Ops, clock);
     let symbols = Arc::clone(&setup.symbols);
     let (mut recorder, collection) =
         Collection::start(setup, None, Vec::<Delivery>::new()).expect("settings in range");

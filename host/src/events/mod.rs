@@ -32,4 +32,5 @@ pub use document::markdown;
 pub use kind_table::{KindError, KindTable};
 pub use recorder::{LIVE_FLUSH_NS, Recorder, RecorderConfig};
 pub use recording::{Recording, RecordingError, RecordingWriter};
+pub use sampling::sampled_steps;
 pub use symbols::SymbolTable;

@@ -31,19 +31,35 @@ impl Sampler {
 
     /// Counts a step of the given phase and says whether it is chosen.
     pub(super) fn choose(&mut self, phase_code: u8) -> bool {
-        let index = usize::from(phase_code.min(phase::LOAD));
+        let index = stratum(phase_code);
         let stratum = &mut self.strata[index];
         let position = stratum.steps % self.every;
         let window = stratum.steps / self.every;
         if position == 0 {
-            stratum.pick = if window == 0 {
-                0
-            } else {
-                mix(window, index as u64) % self.every
-            };
+            stratum.pick = pick(window, index, self.every);
         }
         stratum.steps += 1;
         position == stratum.pick
+    }
+}
+
+/// Of the first `steps` measured steps of a phase, those that are instrumented in detail if one in `every` (at least
+/// 1) is.
+pub fn sampled_steps(every: u32, steps: u64, phase_code: u8) -> u64 {
+    let every = u64::from(every);
+    let (windows, rest) = (steps / every, steps % every);
+    windows + u64::from(pick(windows, stratum(phase_code), every) < rest)
+}
+
+fn stratum(phase_code: u8) -> usize {
+    usize::from(phase_code.min(phase::LOAD))
+}
+
+/// The position of the chosen step in a window.
+fn pick(window: u64, stratum: usize, every: u64) -> u64 {
+    match window {
+        0 => 0,
+        _ => mix(window, stratum as u64) % every,
     }
 }
 
@@ -66,6 +82,22 @@ mod tests {
         assert!(chosen[0]);
         for window in chosen.chunks(8) {
             assert_eq!(window.iter().filter(|&&chosen| chosen).count(), 1);
+        }
+    }
+
+    #[test]
+    fn sampled_steps_are_foretold() {
+        for (every, phase) in [(8, phase::PREFILL), (8, phase::DECODE), (5, phase::MIXED), (1, 0)] {
+            let mut sampler = Sampler::new(every);
+            let mut chosen = 0;
+            for steps in 0..500 {
+                assert_eq!(
+                    sampled_steps(every, steps, phase),
+                    chosen,
+                    "1 in {every} of {steps}"
+                );
+                chosen += u64::from(sampler.choose(phase));
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! type and raw little-endian bytes; which kernels use them is the engine's own affair.
 
 mod config;
+mod digest;
 mod dummy;
 pub mod gguf;
 mod hf_config;

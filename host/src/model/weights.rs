@@ -196,6 +196,25 @@ impl Weights {
         self.tensors.values()
     }
 
+    /// The files that hold tensors, in order of their names.
+    pub(super) fn files(&self) -> impl ExactSizeIterator<Item = &(PathBuf, File)> {
+        self.files.iter()
+    }
+
+    /// How most of the values are stored; `None` without tensors.
+    pub fn main_storage(&self) -> Option<StorageType> {
+        let mut values: BTreeMap<&str, (usize, StorageType)> = BTreeMap::new();
+        for tensor in self.iter() {
+            let count = &mut values
+                .entry(tensor.storage.name())
+                .or_insert((0, tensor.storage))
+                .0;
+            *count = count.saturating_add(tensor.elements());
+        }
+        let most = values.into_values().max_by_key(|(count, _)| *count)?;
+        Some(most.1)
+    }
+
     /// Size of all tensors as stored.
     pub fn total_bytes(&self) -> u64 {
         self.iter().map(TensorInfo::bytes).sum()
@@ -232,5 +251,22 @@ impl Weights {
                     })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_of_most_values_wins_not_that_of_most_tensors() {
+        let mut weights = Weights::empty(0);
+        assert_eq!(weights.main_storage(), None);
+        weights.add_seeded("a".into(), StorageType::F32, vec![10]);
+        weights.add_seeded("b".into(), StorageType::F32, vec![10]);
+        weights.add_seeded("c".into(), StorageType::Q4_1, vec![1, 32]);
+        assert_eq!(weights.main_storage(), Some(StorageType::Q4_1));
+        weights.add_seeded("d".into(), StorageType::F32, vec![20]);
+        assert_eq!(weights.main_storage(), Some(StorageType::F32));
     }
 }

@@ -7,9 +7,8 @@ use lm_bench_plugin::kinds::memory;
 use super::observer;
 use super::request_rows::RequestRows;
 use super::{Progress, RunError, Stop};
-use crate::engine::Engine;
-use crate::events::{Collection, Recorder};
-use crate::plugin::Collectors;
+use crate::engine::{Engine, EngineError};
+use crate::events::{Collection, EventSink, Recorder};
 use crate::probe::process;
 use crate::report::{Iteration, IterationPair};
 use crate::workload::Prompts;
@@ -49,17 +48,17 @@ pub(super) struct Done {
 }
 
 /// Drives an engine.
-pub(super) struct Driver<'a> {
+pub(super) struct Driver<'a, S> {
     pub(super) engine: &'a mut dyn Engine,
     pub(super) recorder: Recorder,
-    pub(super) collection: &'a Collection<Collectors>,
+    pub(super) collection: &'a Collection<S>,
     pub(super) prompts: Prompts<'a>,
     pub(super) shape: Loop,
     pub(super) stop: &'a Stop,
     pub(super) progress: &'a mut dyn Progress,
 }
 
-impl Driver<'_> {
+impl<S: EventSink + 'static> Driver<'_, S> {
     /// Runs the warm-up iterations, whose events are not recorded.
     pub(super) fn warm_up(&mut self) -> Result<Done, RunError> {
         self.recorder.set_enabled(false);
@@ -185,7 +184,11 @@ impl Driver<'_> {
 
         let start = self.recorder.now_ns();
         requests.sent(&mut self.recorder, start);
-        let mut tokens = self.engine.prefill(&prompts, &mut self.recorder)?;
+        let Some(mut tokens) = unless_interrupted(self.engine.prefill(&prompts, &mut self.recorder))? else {
+            let now = self.recorder.now_ns();
+            requests.cancelled(&mut self.recorder, now, 0);
+            return Ok(None);
+        };
         let mut last = self.recorder.now_ns();
         let prefill_ns = last - start;
         done.prefill_sampled = self.recorder.is_sampled_step();
@@ -199,7 +202,11 @@ impl Driver<'_> {
                 return Ok(None);
             }
             let before = self.recorder.now_ns();
-            tokens = self.engine.decode(&tokens, &mut self.recorder)?;
+            let Some(next) = unless_interrupted(self.engine.decode(&tokens, &mut self.recorder))? else {
+                requests.cancelled(&mut self.recorder, last, index);
+                return Ok(None);
+            };
+            tokens = next;
             last = self.recorder.now_ns();
             decode_ns += last - before;
             requests.token(&mut self.recorder, last, index);
@@ -243,3 +250,14 @@ impl Driver<'_> {
         });
     }
 }
+
+/// `None` for a step that the user's wish to end the run cut short.
+fn unless_interrupted(step: Result<Vec<u32>, EngineError>) -> Result<Option<Vec<u32>>, EngineError> {
+    match step {
+        Err(EngineError::Interrupted(_)) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,32 @@
 //! Chooses and loads the engine that a plan asks for.
 
-use crate::engine::Engine;
+use std::thread;
+
 use crate::engine::candle::{CandleEngine, LoadOptions};
 use crate::engine::fp8::Fp8Scales;
-use crate::model::{self, Model, Tokenizer};
+use crate::engine::{Engine, EngineError};
+use crate::model::{self, Model, StorageType, Tokenizer};
 use crate::plan::{PromptSource, RunPlan};
 
-use super::RunError;
+use super::{RunError, Stop};
 
 /// A loaded engine and the model's tokenizer, where prompts need one.
 pub(super) struct Loaded {
     pub(super) engine: Box<dyn Engine>,
     pub(super) tokenizer: Option<Tokenizer>,
+    pub(super) weights: WeightFacts,
+}
+
+/// Which weights were loaded.
+pub(super) struct WeightFacts {
+    /// Type in which most of the values are stored.
+    pub(super) storage: Option<&'static str>,
+    /// Hash of the files.
+    pub(super) sha256: Option<String>,
 }
 
 /// Loads the model of a plan into the engine for its device.
-pub(super) fn load(plan: &RunPlan) -> Result<Loaded, RunError> {
+pub(super) fn load(plan: &RunPlan, stop: &Stop) -> Result<Loaded, RunError> {
     check_device(&plan.device)?;
     let fp8 = fp8_scales(plan)?;
     let model = model::open(plan.model_name(), plan.load_format, plan.seed)?;
@@ -25,11 +36,35 @@ pub(super) fn load(plan: &RunPlan) -> Result<Loaded, RunError> {
         fp8,
         run,
         threads: plan.threads.map(|threads| threads as usize),
+        stop: stop.clone(),
     };
-    let engine = CandleEngine::load(&model, options).map_err(RunError::Load)?;
+    let (engine, sha256) = load_and_hash(&model, options)?;
     Ok(Loaded {
         engine: Box::new(engine),
         tokenizer,
+        weights: WeightFacts {
+            storage: model.weights.main_storage().map(StorageType::name),
+            sha256,
+        },
+    })
+}
+
+/// Hashes the files beside loading them: together they read each file once from the disk.
+fn load_and_hash(model: &Model, options: LoadOptions) -> Result<(CandleEngine, Option<String>), RunError> {
+    let (stop, failed) = (options.stop.clone(), Stop::default());
+    thread::scope(|scope| {
+        let hash = scope.spawn(|| model.weights.sha256(|| stop.requested() || failed.requested()));
+        let engine = CandleEngine::load(model, options).map_err(|error| {
+            failed.request();
+            match error {
+                EngineError::Interrupted(_) => RunError::Interrupted,
+                other => RunError::Load(other),
+            }
+        });
+        let hash = hash
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((engine?, hash?))
     })
 }
 

@@ -21,6 +21,9 @@ pub enum RunError {
     /// The engine cannot load the model.
     #[error(transparent)]
     Load(EngineError),
+    /// The user ended the run before there was anything to report.
+    #[error("interrupted before anything was measured, so there is no result")]
+    Interrupted,
     /// The engine failed while it ran.
     #[error("the engine failed: {0}")]
     Engine(#[from] EngineError),
@@ -54,7 +57,7 @@ impl RunError {
     pub fn is_unusable_input(&self) -> bool {
         !matches!(
             self,
-            Self::Engine(_) | Self::Collection(_) | Self::RecordingFailed(_)
+            Self::Engine(_) | Self::Collection(_) | Self::RecordingFailed(_) | Self::Interrupted
         )
     }
 }

@@ -2,6 +2,7 @@
 
 use lm_bench_plugin::{ModelInfo, Peak, RunInfo};
 
+use super::engine::WeightFacts;
 use crate::engine::{EngineInfo, Quantization};
 use crate::plan::RunPlan;
 use crate::probe::machine::Machine;
@@ -57,16 +58,20 @@ pub(super) fn engine_facts(engine: &EngineInfo) -> EngineFacts {
 }
 
 /// What the record says about the model.
-pub(super) fn model_facts(info: &RunInfo, engine: &EngineInfo, tokenizer: bool) -> ModelFacts {
+pub(super) fn model_facts(
+    info: &RunInfo,
+    engine: &EngineInfo,
+    (weights, tokenizer): (WeightFacts, bool),
+) -> ModelFacts {
     let model = &info.model;
     ModelFacts {
         name: model.name.clone(),
         architecture: model.architecture.clone(),
         format: engine.weight_format.clone(),
-        weight_type: None,
-        sha256: None,
+        weight_type: weights.storage.map(str::to_owned),
+        sha256: weights.sha256,
         parameters: model.parameters,
-        active_parameters: None,
+        active_parameters: Some(engine.model.active_parameters()),
         layers: model.layers,
         hidden: model.hidden,
         heads: model.heads,
@@ -119,7 +124,6 @@ pub(super) fn environment(machine: &Machine) -> Environment {
             }
             .to_owned(),
             target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-            features: Vec::new(),
         },
     }
 }

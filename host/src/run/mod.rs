@@ -11,14 +11,12 @@ mod record;
 mod replay;
 mod request_rows;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 pub use error::RunError;
 pub use offline::offline;
 pub use replay::{ReplayPlan, replay};
 
 use crate::report::RunRecord;
+pub use crate::stop::Stop;
 
 /// Shows the user how far a run is.
 pub trait Progress {
@@ -30,22 +28,6 @@ pub trait Progress {
     fn steps(&mut self, done: u64, all: u64);
     /// Nothing more will be shown.
     fn done(&mut self);
-}
-
-/// Tells a run to end early; what was measured until then is still reported.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Asks the run to end.
-    pub fn request(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the run should end.
-    pub fn requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// What a run leaves.

@@ -3,7 +3,6 @@
 use lm_bench_plugin::RunInfo;
 
 use super::driver::{Done, Driver, Loop};
-use super::engine::Loaded;
 use super::record::{self, Account, Facts, Parts, seconds};
 use super::{Finished, Progress, RunError, Stop, collecting, engine, facts, observer};
 use crate::clock::Clock;
@@ -30,7 +29,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         run_info,
         facts,
         loaded_ns,
-    } = prepare(plan, &clock, progress)?;
+    } = prepare(plan, &clock, (progress, stop))?;
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
     let mut remarks = collecting::remarks_before(&collectors);
     let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
@@ -94,17 +93,22 @@ struct Prepared {
 }
 
 /// Loads the engine and gathers what no iteration changes.
-fn prepare(plan: &RunPlan, clock: &Clock, progress: &mut dyn Progress) -> Result<Prepared, RunError> {
+fn prepare(
+    plan: &RunPlan,
+    clock: &Clock,
+    (progress, stop): (&mut dyn Progress, &Stop),
+) -> Result<Prepared, RunError> {
     let environment = facts::environment(&machine::facts());
     progress.stage(&format!("loading {}", plan.model_name()));
-    let Loaded { engine, tokenizer } = engine::load(plan)?;
+    let loaded = engine::load(plan, stop)?;
+    let (engine, tokenizer) = (loaded.engine, loaded.tokenizer);
     let loaded_ns = clock.now_ns();
     let run_info = facts::run_info(plan, engine.info(), engine.measure_peaks());
     let facts = Facts {
         started_unix_ms: clock.start_unix_ms(),
         environment,
         engine: facts::engine_facts(engine.info()),
-        model: facts::model_facts(&run_info, engine.info(), tokenizer.is_some()),
+        model: facts::model_facts(&run_info, engine.info(), (loaded.weights, tokenizer.is_some())),
     };
     Ok(Prepared {
         engine,
@@ -154,7 +158,7 @@ fn shape(plan: &RunPlan) -> Loop {
     }
 }
 
-fn drive(driver: &mut Driver<'_>) -> Result<Parts, RunError> {
+fn drive<S: EventSink + 'static>(driver: &mut Driver<'_, S>) -> Result<Parts, RunError> {
     driver.engine.record_load(&mut driver.recorder);
     driver.progress.stage("warming up");
     let warmup = driver.warm_up()?;

@@ -34,7 +34,7 @@ pub struct Config {
     pub detail: Detail,
     /// Whether hardware counters are asked for; there are none on a CPU.
     pub counters: bool,
-    /// Parts of the names of attention kernels, in lower case: counters of other kernels are passed over.
+    /// Parts of the names of attention kernels, in any case: counters of other kernels are passed over.
     pub kernels: Vec<String>,
 }
 
@@ -120,7 +120,10 @@ impl Collector for AttentionEfficiency {
         Ok(Subscription::new(wants))
     }
 
-    fn new(config: Config, run: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
+    fn new(mut config: Config, run: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
+        for part in &mut config.kernels {
+            part.make_ascii_lowercase();
+        }
         let counted = config.counters && !on_cpu(run);
         let (peak_flops, peak_bytes) = (run.peak("flops").cloned(), run.peak("bytes").cloned());
         let roof = peak_flops.as_ref().zip(peak_bytes.as_ref());

@@ -29,7 +29,7 @@ pub(crate) const BANDWIDTH: MetricDef = MetricDef::gauge("attention_bandwidth_ut
     .labels(PEAK_KEYS)
     .better(Direction::Higher)
     .formula("attention_bytes_per_second / attention_peak_bytes_per_second; label peak says whether that is measured or stated")
-    .about("Share of the device's memory bandwidth that attention achieves.");
+    .about("Share of the device's memory bandwidth that attention achieves. Above 1 where keys and values come from a cache: the peak is that of memory.");
 
 pub(crate) const INTENSITY: MetricDef = gauge("attention_arithmetic_intensity", "{flop}/By")
     .formula("sum of weight * flops / sum of weight * bytes")
@@ -39,7 +39,7 @@ pub(crate) const ROOFLINE: MetricDef = MetricDef::gauge("attention_roofline_rati
     .labels(PEAK_KEYS)
     .better(Direction::Higher)
     .formula("sum of weight * max(flops / peak flops, bytes / peak bytes) / (sum of weight * device_ns / 1e9); label peak is measured when both peaks are")
-    .about("Least time that the device's peaks allow over the time taken, call by call.");
+    .about("Least time that the device's peaks allow over the time taken, call by call. Above 1 where keys and values come from a cache: the peak is that of memory.");
 
 pub(crate) const TIME: MetricDef = gauge("attention_time_per_call_us", "us")
     .better(Direction::Lower)

@@ -244,6 +244,9 @@ fn counters_can_be_switched_off_or_aimed_at_other_kernels() {
     let mut test = two_calls().config(r#"{"kernels":["gemm"]}"#);
     count(&mut test, ("sm90_gemm", 2), &[(counters::SM_ACTIVE, 99.0)]);
     test.metrics().assert("sm_efficiency_pct", &[], 99.0);
+    let mut test = two_calls().config(r#"{"kernels":["GEMM"]}"#);
+    count(&mut test, ("sm90_Gemm", 2), &[(counters::SM_ACTIVE, 98.0)]);
+    test.metrics().assert("sm_efficiency_pct", &[], 98.0);
 }
 
 #[test]

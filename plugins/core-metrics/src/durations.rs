@@ -28,6 +28,11 @@ impl Durations {
         self.0.is_empty()
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len()
+    }
+
     /// The distinct values, in units of `unit_ns`.
     fn buckets(&self, unit_ns: f64) -> Vec<(f64, u64)> {
         let recorded = self.0.iter_recorded();

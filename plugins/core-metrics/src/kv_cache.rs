@@ -13,7 +13,10 @@ const USAGE: MetricDef = MetricDef::gauge("kv_cache_usage_ratio", "1")
     .formula(
         "blocks_used / blocks_total of each row with blocks_total > 0; stat=peak: largest, stat=mean: mean",
     )
-    .about("Share of the cache's blocks that belong to a sequence (vLLM's kv_cache_usage_perc as a ratio).");
+    .about(
+        "Share of the cache's blocks that belong to a sequence (vLLM's kv_cache_usage_perc as a ratio). A cache that \
+         reserves memory for whole sequences has one block per sequence: see kv_cache_waste_ratio for what it holds.",
+    );
 
 const TOKENS: MetricDef = MetricDef::gauge("kv_cache_peak_tokens", "{token}")
     .formula("max of tokens_stored")
@@ -33,12 +36,12 @@ const WASTE: MetricDef = MetricDef::gauge("kv_cache_waste_ratio", "1")
 
 const HITS: MetricDef = MetricDef::gauge("prefix_cache_hit_ratio", "1")
     .better(Direction::Higher)
-    .formula("max of hits / max of queries, both in tokens and counted since the run started")
+    .formula("sum of hits / sum of queries, both in tokens")
     .about("Share of the prompt tokens looked up in the prefix cache that were found.");
 
 const EVICTIONS: MetricDef = MetricDef::counter("kv_cache_evictions")
     .better(Direction::Lower)
-    .formula("max of evictions, which counts since the run started")
+    .formula("sum of evictions")
     .about("Blocks taken from a sequence or a cached prefix to make room.");
 
 const NO_ROW: &str = "no state of the KV cache was recorded";
@@ -129,9 +132,9 @@ impl Collector for KvCache {
         let evictions = batch.get(of.evictions);
         for row in 0..batch.len() {
             self.rows += 1;
-            self.hits = self.hits.max(hits[row]);
-            self.queries = self.queries.max(queries[row]);
-            self.evictions = self.evictions.max(evictions[row]);
+            self.hits = self.hits.saturating_add(hits[row]);
+            self.queries = self.queries.saturating_add(queries[row]);
+            self.evictions = self.evictions.saturating_add(evictions[row]);
             self.tokens_peak = self.tokens_peak.max(tokens[row]);
             if total[row] > 0 {
                 let usage = used[row] as f64 / total[row] as f64;
@@ -207,8 +210,8 @@ mod tests {
     fn usage_waste_and_hits() {
         let mut test = Test::new();
         test.row(&row(2, 24, (0, 40, 0)))
-            .row(&row(5, 80, (30, 120, 3)))
-            .row(&row(0, 0, (30, 120, 3)));
+            .row(&row(5, 80, (30, 80, 3)))
+            .row(&row(0, 0, (0, 0, 1)));
         let metrics = test.metrics();
         metrics.assert("kv_cache_usage_ratio", &[("stat", "peak")], 0.5);
         metrics.assert("kv_cache_usage_ratio", &[("stat", "mean")], 0.7 / 3.0);
@@ -217,7 +220,25 @@ mod tests {
         metrics.assert("kv_cache_waste_ratio", &[("stat", "mean")], 8.0 / 112.0);
         metrics.assert("kv_cache_waste_ratio", &[("stat", "max")], 0.25);
         metrics.assert("prefix_cache_hit_ratio", &[], 30.0 / 120.0);
-        metrics.assert("kv_cache_evictions", &[], 3.0);
+        metrics.assert("kv_cache_evictions", &[], 4.0);
+    }
+
+    #[test]
+    fn a_cache_in_one_piece_wastes_what_its_sequences_do_not_fill() {
+        let contiguous = |tokens| kv_cache::Row {
+            blocks_total: 2,
+            blocks_used: 2,
+            tokens_stored: tokens,
+            block_tokens: 48,
+            ..Default::default()
+        };
+        let mut test = Test::new();
+        test.row(&contiguous(64)).row(&contiguous(96));
+        let metrics = test.metrics();
+        metrics.assert("kv_cache_usage_ratio", &[("stat", "mean")], 1.0);
+        // 96 slots, of which 32 and 0 are empty.
+        metrics.assert("kv_cache_waste_ratio", &[("stat", "mean")], 32.0 / 192.0);
+        metrics.assert("kv_cache_waste_ratio", &[("stat", "max")], 32.0 / 96.0);
     }
 
     #[test]

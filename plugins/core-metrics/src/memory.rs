@@ -41,18 +41,18 @@ const LARGEST_FREE: MetricDef = MetricDef::gauge("device_largest_free_min_bytes"
 
 const H2D: MetricDef = MetricDef::gauge("copy_host_to_device_bytes", "By")
     .better(Direction::Lower)
-    .formula("max of memory.h2d_bytes, which counts since the run started")
-    .about("Bytes copied to the device, loading of the model included.");
+    .formula("sum of memory.h2d_bytes over samples")
+    .about("Bytes copied to the device in the measured part.");
 
 const D2H: MetricDef = MetricDef::gauge("copy_device_to_host_bytes", "By")
     .better(Direction::Lower)
-    .formula("max of memory.d2h_bytes, which counts since the run started")
-    .about("Bytes copied from the device.");
+    .formula("sum of memory.d2h_bytes over samples")
+    .about("Bytes copied from the device in the measured part.");
 
 const COPY_TIME: MetricDef = MetricDef::gauge("copy_time_ms", "ms")
     .better(Direction::Lower)
-    .formula("max of memory.copy_ns / 1e6, which counts since the run started")
-    .about("Time spent copying between host and device.");
+    .formula("sum of memory.copy_ns / 1e6 over samples")
+    .about("Time spent copying between host and device in the measured part.");
 
 const NO_SAMPLE: &str = "no memory sample was recorded";
 const NO_DEVICE: &str = "no device";
@@ -77,6 +77,11 @@ struct Peaks {
     pss: u64,
     device: u64,
     reserved: u64,
+}
+
+/// Sums over samples.
+#[derive(Clone, Copy, Debug, Default)]
+struct Copied {
     h2d: u64,
     d2h: u64,
     copy_ns: u64,
@@ -87,6 +92,7 @@ pub struct Memory {
     columns: Columns,
     samples: u64,
     peaks: Peaks,
+    copied: Copied,
     largest_free: Option<u64>,
     fragmentation: Moments,
     fragmentation_max: f64,
@@ -145,6 +151,7 @@ impl Collector for Memory {
             columns,
             samples: 0,
             peaks: Peaks::default(),
+            copied: Copied::default(),
             largest_free: None,
             fragmentation: Moments::default(),
             fragmentation_max: 0.0,
@@ -164,9 +171,14 @@ impl Collector for Memory {
             pss: had.pss.max(most(of.pss)),
             device: had.device.max(most(of.peak)).max(most(of.used)),
             reserved: had.reserved.max(most(of.reserved)),
-            h2d: had.h2d.max(most(of.h2d)),
-            d2h: had.d2h.max(most(of.d2h)),
-            copy_ns: had.copy_ns.max(most(of.copy_ns)),
+        };
+        let sum = |column: Col<u64>, before: u64| {
+            batch.get(column).iter().fold(before, |a, &b| a.saturating_add(b))
+        };
+        self.copied = Copied {
+            h2d: sum(of.h2d, self.copied.h2d),
+            d2h: sum(of.d2h, self.copied.d2h),
+            copy_ns: sum(of.copy_ns, self.copied.copy_ns),
         };
         let (reserved, used) = (batch.get(of.reserved), batch.get(of.used));
         let largest_free = batch.get(of.largest_free);
@@ -207,13 +219,13 @@ impl Collector for Memory {
         sink.value(&RESERVED, &[], self.samples, known(peaks.reserved, NO_DEVICE));
         // With a device, no copy is a value.
         let copied = |amount: u64| known(peaks.device, NO_DEVICE).map(|_| amount as f64);
-        sink.value(&H2D, &[], self.samples, copied(peaks.h2d));
-        sink.value(&D2H, &[], self.samples, copied(peaks.d2h));
+        sink.value(&H2D, &[], self.samples, copied(self.copied.h2d));
+        sink.value(&D2H, &[], self.samples, copied(self.copied.d2h));
         sink.value(
             &COPY_TIME,
             &[],
             self.samples,
-            copied(peaks.copy_ns).map(|ns| ns / 1e6),
+            copied(self.copied.copy_ns).map(|ns| ns / 1e6),
         );
         let free = known(peaks.reserved, NO_DEVICE).and(self.largest_free.ok_or(NO_DEVICE));
         sink.value(&LARGEST_FREE, &[], self.samples, free.map(|bytes| bytes as f64));
@@ -277,7 +289,8 @@ mod tests {
         metrics.assert("device_memory_fragmentation_ratio", &[("stat", "mean")], 0.375);
         metrics.assert("device_memory_fragmentation_ratio", &[("stat", "max")], 0.5);
         metrics.assert("device_largest_free_min_bytes", &[], 400.0);
-        metrics.assert("copy_host_to_device_bytes", &[], 400.0);
+        // 300 and 400 more.
+        metrics.assert("copy_host_to_device_bytes", &[], 700.0);
         metrics.assert("copy_device_to_host_bytes", &[], 0.0);
         metrics.assert("copy_time_ms", &[], 0.0);
     }

@@ -1,6 +1,6 @@
 //! Keys and values of all sequences, allocated once and written in place.
 
-use crate::engine::marks::{KV_BLOCK_TOKENS, Occupancy};
+use crate::engine::marks::Occupancy;
 use crate::model::ModelConfig;
 
 /// Per layer and sequence, keys and values as `[kv_heads, max_tokens, head_dim]`.
@@ -100,11 +100,12 @@ impl KvCache {
         (sequence * self.kv_heads + head) * self.max_tokens * self.head_dim
     }
 
+    /// One block per sequence: its memory is contiguous and reserved whole.
     pub(super) fn occupancy(&self) -> Occupancy {
-        let blocks = |tokens: usize| tokens.div_ceil(KV_BLOCK_TOKENS) as u64;
         Occupancy {
-            blocks_total: blocks(self.max_tokens) * self.lengths.len() as u64,
-            blocks_used: self.lengths.iter().map(|&l| blocks(l)).sum(),
+            block_tokens: self.max_tokens,
+            blocks_total: self.lengths.len() as u64,
+            blocks_used: self.lengths.iter().filter(|&&length| length > 0).count() as u64,
             tokens_stored: self.lengths.iter().map(|&l| l as u64).sum(),
         }
     }
@@ -126,14 +127,16 @@ mod tests {
         assert_eq!(head.keys[5 * 32..6 * 32], key[32..]);
         assert_eq!(head.values[5 * 32..6 * 32], value[32..]);
         assert!(cache.head(3, 0, 1).keys.iter().all(|&v| v == 0.0));
-        cache.advance(1, 17);
-        cache.advance(0, 16);
-        // 40 tokens take three blocks of 16 per sequence; 17 tokens occupy two, 16 one.
-        let expected = Occupancy {
-            blocks_total: 6,
-            blocks_used: 3,
-            tokens_stored: 33,
+        let occupancy = |blocks_used, tokens_stored| Occupancy {
+            block_tokens: 40,
+            blocks_total: 2,
+            blocks_used,
+            tokens_stored,
         };
-        assert_eq!(cache.occupancy(), expected);
+        assert_eq!(cache.occupancy(), occupancy(0, 0));
+        cache.advance(1, 17);
+        assert_eq!(cache.occupancy(), occupancy(1, 17));
+        cache.advance(0, 16);
+        assert_eq!(cache.occupancy(), occupancy(2, 33));
     }
 }

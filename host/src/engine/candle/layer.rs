@@ -4,13 +4,13 @@ use super::attention::{self, RowPlace};
 use super::cache::KvCache;
 use super::linear::Linear;
 use super::moe::{gather, route, scatter_add};
-use super::quant::ActivationQuant;
+use super::quant::{ActivationQuant, Originals};
 use super::rope::Rope;
 use super::rows::{add, for_each_row, rms_norm, rms_norm_in_place, silu_mul};
 use crate::engine::EngineError;
-use crate::engine::fp8::QuantError;
 use crate::engine::marks::{Marks, Op, Routed};
 use crate::model::{ExpertConfig, ModelConfig};
+use crate::stop::Stop;
 
 /// Weights of one layer.
 pub(super) struct Layer {
@@ -49,6 +49,7 @@ pub(super) struct StepContext<'a> {
     pub(super) rope: &'a Rope,
     pub(super) quant: &'a ActivationQuant,
     pub(super) places: &'a [RowPlace],
+    pub(super) stop: &'a Stop,
 }
 
 impl Layer {
@@ -60,15 +61,18 @@ impl Layer {
         cx: &StepContext<'_>,
         marks: &mut Marks<'_>,
     ) -> Result<(), EngineError> {
+        cx.stop.check()?;
         let start = marks.now();
         let mut normed = rms_norm(x, &self.attention_norm, cx.config.rms_eps);
         marks.op(Some(index), Op::Norm, start);
 
         let start = marks.now();
+        let mut originals = Originals::default();
         cx.quant
-            .apply(&mut normed, cx.config.hidden, (index, "attn_input"), marks);
+            .apply((&mut normed, cx.config.hidden), &mut originals, marks);
         let [q, k, v] = self.project(&normed, cx)?;
         marks.op(Some(index), Op::Qkv, start);
+        cx.quant.report(originals, (index, "attn_input"), marks);
 
         let start = marks.now();
         let width = cx.config.kv_width();
@@ -77,24 +81,21 @@ impl Layer {
             cache.write(index, (place.sequence, place.position), k, v);
         }
         let mut attended = attention::attend(cx.config, (cache, index), &q, cx.places);
+        marks.attention(index, start, || attention::account(cx.config, cx.places));
         marks.op(Some(index), Op::Attention, start);
-        if marks.wants_attention() {
-            marks.attention(index, start, &attention::account(cx.config, cx.places));
-        }
 
         let start = marks.now();
-        cx.quant.apply(
-            &mut attended,
-            cx.config.q_width(),
-            (index, "attn_output_input"),
-            marks,
-        );
+        let mut originals = Originals::default();
+        cx.quant
+            .apply((&mut attended, cx.config.q_width()), &mut originals, marks);
         add(x, &self.o.forward(&attended)?);
         marks.op(Some(index), Op::OProj, start);
+        cx.quant.report(originals, (index, "attn_output_input"), marks);
 
         let start = marks.now();
         let normed = rms_norm(x, &self.mlp_norm, cx.config.rms_eps);
         marks.op(Some(index), Op::Norm, start);
+        cx.stop.check()?;
         let output = self.mlp.forward((index, normed), cx, marks)?;
         add(x, &output);
         Ok(())
@@ -130,12 +131,12 @@ impl Mlp {
         match self {
             Self::Dense(ffn) => {
                 let start = marks.now();
-                cx.quant
-                    .apply(&mut normed, cx.config.hidden, (index, "ffn_input"), marks);
-                let mut error = None;
-                let output = ffn.forward(&normed, cx.quant, (&mut error, marks.wants_quant()))?;
-                cx.quant.report(error.as_ref(), (index, "ffn_down_input"), marks);
+                let (mut input, mut hidden) = (Originals::default(), Originals::default());
+                cx.quant.apply((&mut normed, cx.config.hidden), &mut input, marks);
+                let output = ffn.forward(&normed, cx.quant, (&mut hidden, marks))?;
                 marks.op(Some(index), Op::Mlp, start);
+                cx.quant.report(input, (index, "ffn_input"), marks);
+                cx.quant.report(hidden, (index, "ffn_down_input"), marks);
                 Ok(output)
             }
             Self::Experts {
@@ -156,47 +157,45 @@ fn mixture(
     let start = marks.now();
     let routing = route(router.forward(&normed)?, config);
     marks.op(Some(index), Op::Router, start);
-    marks.route(
-        index,
-        &Routed {
-            top_k: config.per_token,
-            experts: &routing.experts,
-            gates: &routing.gates,
-            counts: &routing.counts,
-            prob_sum: &routing.prob_sum,
-        },
-    );
+    let routed = Routed {
+        top_k: config.per_token,
+        experts: &routing.experts,
+        gates: &routing.gates,
+    };
+    marks.route(index, &routed, || routing.sums(config.count));
 
     let start = marks.now();
-    let hidden = cx.config.hidden;
-    cx.quant.apply(&mut normed, hidden, (index, "ffn_input"), marks);
+    let width = cx.config.hidden;
+    let (mut input, mut hidden) = (Originals::default(), Originals::default());
+    cx.quant.apply((&mut normed, width), &mut input, marks);
     let mut output = vec![0.0; normed.len()];
-    let mut error = None;
     for (expert, ffn) in (0u32..).zip(experts) {
         let tokens = routing.tokens_of(expert);
         if tokens.is_empty() {
             continue;
         }
-        let rows = gather(&normed, hidden, &tokens);
-        let rows = ffn.forward(&rows, cx.quant, (&mut error, marks.wants_quant()))?;
-        scatter_add(&mut output, hidden, (&rows, &tokens));
+        cx.stop.check()?;
+        let rows = gather(&normed, width, &tokens);
+        let rows = ffn.forward(&rows, cx.quant, (&mut hidden, marks))?;
+        scatter_add(&mut output, width, (&rows, &tokens));
     }
-    cx.quant.report(error.as_ref(), (index, "ffn_down_input"), marks);
     marks.op(Some(index), Op::Experts, start);
+    cx.quant.report(input, (index, "ffn_input"), marks);
+    cx.quant.report(hidden, (index, "ffn_down_input"), marks);
     Ok(output)
 }
 
 impl FeedForward {
-    /// `x` is quantised already; the hidden activations are quantised here, their error added to `error` if `measure`.
+    /// `x` is quantised already; the hidden activations are quantised here, after a copy to `originals` if wanted.
     fn forward(
         &self,
         x: &[f32],
         quant: &ActivationQuant,
-        (error, measure): (&mut Option<QuantError>, bool),
+        (originals, marks): (&mut Originals, &mut Marks<'_>),
     ) -> Result<Vec<f32>, EngineError> {
         let mut hidden = self.gate.forward(x)?;
         silu_mul(&mut hidden, &self.up.forward(x)?);
-        quant.accumulate(&mut hidden, self.gate.outputs(), (error, measure));
+        quant.apply((&mut hidden, self.gate.outputs()), originals, marks);
         self.down.forward(&hidden)
     }
 

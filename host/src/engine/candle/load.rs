@@ -5,6 +5,7 @@ use super::linear::{Linear, to_f32};
 use crate::engine::EngineError;
 use crate::engine::fp8::{ChannelAxis, Fp8Scales, Matrix, QuantError, quantize_measured};
 use crate::model::{ExpertConfig, Model, ModelConfig, TensorInfo, WeightError};
+use crate::stop::Stop;
 
 /// What quantising one weight did.
 pub(super) struct WeightError8 {
@@ -27,10 +28,11 @@ pub(super) struct Loaded {
 
 /// Loads every tensor of `model`; projections inside layers are quantised if `fp8` says so. The embedding, the router
 /// and the LM head are left as they are, as FP8 checkpoints do.
-pub(super) fn load(model: &Model, fp8: Option<Fp8Scales>) -> Result<Loaded, EngineError> {
+pub(super) fn load(model: &Model, fp8: Option<Fp8Scales>, stop: &Stop) -> Result<Loaded, EngineError> {
     let mut loader = Loader {
         model,
         fp8,
+        stop,
         errors: Vec::new(),
     };
     let c = &model.config;
@@ -53,17 +55,24 @@ pub(super) fn load(model: &Model, fp8: Option<Fp8Scales>) -> Result<Loaded, Engi
 struct Loader<'a> {
     model: &'a Model,
     fp8: Option<Fp8Scales>,
+    stop: &'a Stop,
     errors: Vec<WeightError8>,
 }
 
 impl Loader<'_> {
+    /// A tensor's bytes, unless the user wants the run to end.
+    fn read(&self, info: &TensorInfo) -> Result<Vec<u8>, EngineError> {
+        self.stop.check()?;
+        Ok(self.model.weights.read(info)?)
+    }
+
     fn config(&self) -> &ModelConfig {
         &self.model.config
     }
 
     fn vector(&self, name: &str, length: usize) -> Result<Vec<f32>, EngineError> {
         let info = self.model.weights.expect(name, &[length])?;
-        to_f32(&self.model.weights.read(info)?, info.storage, length)
+        to_f32(&self.read(info)?, info.storage, length)
     }
 
     fn optional(&self, name: &str, length: usize) -> Result<Option<Vec<f32>>, EngineError> {
@@ -80,7 +89,7 @@ impl Loader<'_> {
     }
 
     fn keep(&self, info: &TensorInfo, shape: (usize, usize)) -> Result<Linear, EngineError> {
-        let bytes = self.model.weights.read(info)?;
+        let bytes = self.read(info)?;
         if info.storage.is_float() {
             Linear::dense(to_f32(&bytes, info.storage, info.elements())?, shape)
         } else {
@@ -98,7 +107,7 @@ impl Loader<'_> {
         let Some(scales) = self.fp8 else {
             return self.keep(info, shape);
         };
-        let bytes = self.model.weights.read(info)?;
+        let bytes = self.read(info)?;
         let mut values = to_f32(&bytes, info.storage, info.elements())?;
         if let Some(matrix) = Matrix::new(&mut values, shape.1) {
             let error = quantize_measured(matrix, scales.weights, ChannelAxis::Rows);

@@ -7,6 +7,7 @@ mod attention;
 mod block_dot;
 mod blocks;
 mod cache;
+mod caches;
 mod dense_dot;
 mod kernels;
 mod layer;
@@ -38,12 +39,13 @@ use super::marks::{Marks, Op, Phase, QuantSubject, StepSize};
 use super::{Engine, EngineError, EngineInfo};
 use crate::events::Recorder;
 use crate::model::{MemoryNeed, Model, available_memory};
+use crate::stop::Stop;
 
 /// Bytes of one value in cache and activations.
 const VALUE_BYTES: u64 = 4;
 
 /// How to load a model.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct LoadOptions {
     /// FP8 quantisation of weights and activations.
     pub fp8: Option<Fp8Scales>,
@@ -51,6 +53,8 @@ pub struct LoadOptions {
     pub run: (usize, usize),
     /// Threads to compute with; `None` for one per physical core.
     pub threads: Option<usize>,
+    /// Ends loading and steps early, with [`EngineError::Interrupted`].
+    pub stop: Stop,
 }
 
 /// Inference on the CPU through candle.
@@ -64,6 +68,7 @@ pub struct CandleEngine {
     logits: Vec<f32>,
     step: u64,
     threads: Arc<ThreadPool>,
+    stop: Stop,
 }
 
 impl CandleEngine {
@@ -76,7 +81,7 @@ impl CandleEngine {
             need.check(available)?;
         }
         let threads = threads::pool(options.threads, model)?;
-        let weights = load::load(model, options.fp8)?;
+        let weights = load::load(model, options.fp8, &options.stop)?;
         let info = kernels::describe(model, (&weights, threads.current_num_threads()), options.fp8);
         Ok(Self {
             rope: Rope::new(&model.config, weights.rope_divisors.as_deref()),
@@ -88,6 +93,7 @@ impl CandleEngine {
             logits: Vec::new(),
             step: 0,
             threads,
+            stop: options.stop,
         })
     }
 
@@ -114,6 +120,7 @@ impl CandleEngine {
             rope: &self.rope,
             quant: &self.quant,
             places,
+            stop: &self.stop,
         };
         let start = marks.now();
         let mut x = self.weights.embedding.rows(tokens)?;

@@ -1,6 +1,7 @@
 //! Mixture of experts: routing, and experts on the tokens sent to them.
 
 use super::rows::{add_scaled, softmax};
+use crate::engine::marks::RouterSums;
 use crate::model::ExpertConfig;
 
 /// Where the tokens of one layer and step go.
@@ -10,30 +11,19 @@ pub(super) struct Routing {
     pub(super) experts: Vec<u32>,
     /// Weights of the chosen experts, as `experts`.
     pub(super) gates: Vec<f32>,
-    /// Tokens sent to each expert.
-    pub(super) counts: Vec<u32>,
-    /// Router probability of each expert, summed over tokens.
-    pub(super) prob_sum: Vec<f32>,
+    /// Router probabilities, `[tokens, experts]`.
+    probabilities: Vec<f32>,
 }
 
 /// Softmax over all experts, then the `per_token` most probable (of equals the first), divided by their sum where the
 /// model says so. Mixtral's softmax over the chosen logits is the same as this with the division.
 pub(super) fn route(mut logits: Vec<f32>, config: &ExpertConfig) -> Routing {
     let tokens = logits.len() / config.count;
-    let mut routing = Routing {
-        per_token: config.per_token,
-        experts: Vec::with_capacity(tokens * config.per_token),
-        gates: Vec::with_capacity(tokens * config.per_token),
-        counts: vec![0; config.count],
-        prob_sum: Vec::new(),
-    };
-    let mut sums = vec![0.0f64; config.count];
+    let mut experts = Vec::with_capacity(tokens * config.per_token);
+    let mut gates = Vec::with_capacity(tokens * config.per_token);
     let mut order: Vec<u32> = Vec::with_capacity(config.count);
     for probabilities in logits.chunks_exact_mut(config.count) {
         softmax(probabilities);
-        for (sum, &p) in sums.iter_mut().zip(probabilities.iter()) {
-            *sum += f64::from(p);
-        }
         order.clear();
         order.extend(0..config.count as u32);
         // A stable sort keeps the lower number first among equals.
@@ -41,17 +31,36 @@ pub(super) fn route(mut logits: Vec<f32>, config: &ExpertConfig) -> Routing {
         let chosen = &order[..config.per_token];
         let sum: f32 = chosen.iter().map(|&e| probabilities[e as usize]).sum();
         let divisor = if config.normalise_gates { sum } else { 1.0 };
-        for &e in chosen {
-            routing.counts[e as usize] += 1;
-            routing.experts.push(e);
-            routing.gates.push(probabilities[e as usize] / divisor);
-        }
+        experts.extend_from_slice(chosen);
+        gates.extend(chosen.iter().map(|&e| probabilities[e as usize] / divisor));
     }
-    routing.prob_sum = sums.iter().map(|&sum| sum as f32).collect();
-    routing
+    Routing {
+        per_token: config.per_token,
+        experts,
+        gates,
+        probabilities: logits,
+    }
 }
 
 impl Routing {
+    /// Tokens sent to each of `count` experts, and probabilities summed over tokens.
+    pub(super) fn sums(&self, count: usize) -> RouterSums {
+        let mut counts = vec![0; count];
+        for &expert in &self.experts {
+            counts[expert as usize] += 1;
+        }
+        let mut sums = vec![0.0f64; count];
+        for probabilities in self.probabilities.chunks_exact(count) {
+            for (sum, &p) in sums.iter_mut().zip(probabilities) {
+                *sum += f64::from(p);
+            }
+        }
+        RouterSums {
+            counts,
+            prob_sum: sums.iter().map(|&sum| sum as f32).collect(),
+        }
+    }
+
     /// The tokens sent to `expert`, with their gates.
     pub(super) fn tokens_of(&self, expert: u32) -> Vec<(usize, f32)> {
         self.experts
@@ -104,12 +113,13 @@ mod tests {
             "{:?}",
             r.gates
         );
-        assert_eq!(r.counts, [1, 2, 1, 0]);
+        let found = r.sums(4);
+        assert_eq!(found.counts, [1, 2, 1, 0]);
         let sums = [4.0 / 8.0, 5.0 / 8.0, 5.0 / 8.0, 2.0 / 8.0];
         assert!(
-            r.prob_sum.iter().zip(sums).all(|(a, b)| (a - b).abs() < 1e-6),
+            found.prob_sum.iter().zip(sums).all(|(a, b)| (a - b).abs() < 1e-6),
             "{:?}",
-            r.prob_sum
+            found.prob_sum
         );
         assert_eq!(r.tokens_of(1).iter().map(|t| t.0).collect::<Vec<_>>(), [0, 1]);
         let plain = ExpertConfig {

@@ -81,12 +81,12 @@ impl EventSink for Book {
 
 #[test]
 fn rows_dropped_after_the_last_batch_are_told_and_in_the_totals() {
-    // 4 step rows take 4 * (8+8+1+4+4+8+8+8+1) = 200 bytes.
-    let setup = setup(CollectMode::After { budget_bytes: 450 });
+    // 4 step rows take 4 * (8+8+1+4+4+8+8+8+1+8) = 232 bytes.
+    let setup = setup(CollectMode::After { budget_bytes: 500 });
     let (mut recorder, collection) = Collection::start(setup, None, Book::default()).unwrap();
     (0..18).for_each(|t| recorder.record(&step_row(t)));
     let finished = collection.finish(recorder).unwrap();
-    // Two whole blocks fit; the last two rows take 100 bytes and do not.
+    // Two whole blocks fit; the last two rows take 116 bytes and do not.
     assert_eq!(finished.collectors.rows, 8);
     assert_eq!(finished.collectors.told, [(step::INDEX, 10)]);
     let totals = finished.totals.kind("step").unwrap();
@@ -101,7 +101,7 @@ fn rows_dropped_after_the_last_batch_are_told_and_in_the_totals() {
 #[test]
 fn a_kind_of_which_nothing_is_delivered_is_told_and_no_loss_is_told_twice() {
     // The first block of four steps fits, a block of two does not; the mark of 8+4+8 bytes fits after it.
-    let setup = setup(CollectMode::After { budget_bytes: 220 });
+    let setup = setup(CollectMode::After { budget_bytes: 255 });
     let (mut recorder, collection) = Collection::start(setup, None, Book::default()).unwrap();
     (0..6).for_each(|t| recorder.record(&step_row(t)));
     recorder.flush();

@@ -80,10 +80,8 @@ pub struct Gpu {
 pub struct Build {
     /// Profile, such as `release`.
     pub profile: String,
-    /// Target, such as `x86_64-unknown-linux-gnu`.
+    /// Architecture and system that it was built for, such as `x86_64-linux`.
     pub target: String,
-    /// Cargo features.
-    pub features: Vec<String>,
 }
 
 /// What computed.
@@ -120,13 +118,14 @@ pub struct ModelFacts {
     pub architecture: String,
     /// Form of the weights: `gguf`, `safetensors` or `dummy` (from a seed).
     pub format: String,
-    /// Type of the weights as stored, such as `Q4_1` or `bf16`.
+    /// Type of the weights as stored, such as `q4_1` or `bf16`; of several types the one that most values have.
     pub weight_type: Option<String>,
-    /// SHA-256 of the weights' file, where there is a single one and it was computed.
+    /// SHA-256 of the weights' file, of several files as one in order of their names
+    /// (`cat model-*.safetensors | sha256sum`); `null` for weights from a seed.
     pub sha256: Option<String>,
     /// Parameters.
     pub parameters: u64,
-    /// Parameters that take part in one token; fewer than all with experts.
+    /// Parameters that take part in one token: all but those of the experts that the router does not choose.
     pub active_parameters: Option<u64>,
     /// Transformer layers.
     pub layers: u32,

@@ -5,7 +5,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use lm_bench_plugin::kinds::phase;
+
 use super::{EventLosses, Overhead, RunRecord};
+use crate::events::sampled_steps;
 use crate::stats::Percent;
 
 /// Whether the result may be used.
@@ -105,6 +108,7 @@ impl RunRecord {
     fn remarks(&self) -> Vec<Note> {
         let mut found = Vec::new();
         found.extend(self.few_iterations());
+        found.extend(self.few_sampled_steps());
         found.extend(self.busy_machine());
         found.extend(self.lost_events());
         found.extend(self.refused_rows());
@@ -137,6 +141,39 @@ impl RunRecord {
                 "{have} iterations give no interval for the latencies: use --num-iters {need} or more"
             );
             Note::new("few_iterations", text)
+        })
+    }
+
+    /// Whether operator figures of a phase rest on fewer steps than a median needs, though more were run.
+    fn few_sampled_steps(&self) -> Option<Note> {
+        let planned = |key: &str| self.plan.get(key).and_then(serde_json::Value::as_u64);
+        let every = u32::try_from(planned("sample_every")?).ok()?.max(1);
+        if !self
+            .events
+            .values()
+            .any(|totals| totals.rows > 0 && totals.weight > 1)
+        {
+            return None;
+        }
+        let decode = planned("output_len")?.saturating_sub(1);
+        let steps = [
+            (phase::PREFILL, self.counts.iterations),
+            (phase::DECODE, self.counts.iterations.saturating_mul(decode)),
+        ];
+        let few: Vec<String> = steps
+            .into_iter()
+            .map(|(phase, steps)| (phase, steps, sampled_steps(every, steps, phase)))
+            .filter(|(_, steps, sampled)| {
+                *sampled < super::CONFIDENCE.min_samples(Percent::DEFAULT[0]) && sampled < steps
+            })
+            .map(|(phase, steps, sampled)| format!("{sampled} of {steps} {} steps", phase::name(phase)))
+            .collect();
+        (!few.is_empty()).then(|| {
+            let text = format!(
+                "operator figures rest on {}: use --sample-every 1 or more iterations",
+                few.join(" and ")
+            );
+            Note::new("few_sampled_steps", text)
         })
     }
 
@@ -348,6 +385,9 @@ mod tests {
         let mut record = sample::record();
         record.counts.iterations = 3;
         record.counts.iterations_planned = 3;
+        for (key, value) in [("sample_every", 8), ("output_len", 32)] {
+            record.plan.insert(key.to_owned(), value.into());
+        }
         record.environment.load_1m = Some(3.0);
         record.environment.build.profile = "debug".to_owned();
         record.judge(Vec::new());
@@ -356,6 +396,7 @@ mod tests {
             codes(&record.warnings),
             [
                 "few_iterations",
+                "few_sampled_steps",
                 "busy_machine",
                 "events_lost",
                 "unoptimised_build",
@@ -366,7 +407,15 @@ mod tests {
             record.warnings[0].text,
             "3 iterations give no interval for the latencies: use --num-iters 6 or more"
         );
+        // Of 3 prefills the first is sampled; of 93 decode steps one in each of 11 whole windows of 8.
+        assert_eq!(
+            record.warnings[1].text,
+            "operator figures rest on 1 of 3 prefill steps: use --sample-every 1 or more iterations"
+        );
         record.judge(Vec::new());
-        assert_eq!(record.warnings.len(), 5, "judging twice gives the same");
+        assert_eq!(record.warnings.len(), 6, "judging twice gives the same");
+        record.plan.insert("sample_every".to_owned(), 1.into());
+        record.judge(Vec::new());
+        assert!(!codes(&record.warnings).contains(&"few_sampled_steps"));
     }
 }

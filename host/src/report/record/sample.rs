@@ -160,8 +160,7 @@ fn environment() -> Environment {
         gpus: Vec::new(),
         build: Build {
             profile: "release".to_owned(),
-            target: "x86_64-unknown-linux-gnu".to_owned(),
-            features: Vec::new(),
+            target: "x86_64-linux".to_owned(),
         },
     }
 }

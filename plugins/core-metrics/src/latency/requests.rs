@@ -1,6 +1,6 @@
 //! Latencies of requests from their phase changes, and gaps between chunks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use lm_bench_plugin::Fault;
 use lm_bench_plugin::kinds::request_phase as phase;
@@ -97,10 +97,15 @@ fn elapsed(id: u64, from: u64, to: u64) -> Result<u64, Fault> {
     })
 }
 
+/// Ended requests whose last chunk is still remembered. Rows of different kinds come in no order, so tokens of a request
+/// may follow its end; by the time that so many others have ended they are long there.
+const ENDED: usize = 1 << 16;
+
 /// Gaps between successive chunks of each request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
     last: BTreeMap<u64, (u32, u64)>,
+    ended: VecDeque<u64>,
     pub(crate) gaps: Durations,
 }
 
@@ -113,5 +118,34 @@ impl Gaps {
             self.gaps.record(elapsed(request, from, t_ns)?);
         }
         Ok(())
+    }
+
+    /// A request ended, however it did: it will be forgotten.
+    pub(crate) fn end(&mut self, request: u64) {
+        if self.ended.len() == ENDED
+            && let Some(first) = self.ended.pop_front()
+        {
+            self.last.remove(&first);
+        }
+        self.ended.push_back(request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_ended_are_forgotten_and_late_tokens_still_count() {
+        let mut gaps = Gaps::default();
+        let most = ENDED as u64;
+        for request in 0..most + 100 {
+            gaps.add(request, 0, request).expect("in order");
+            gaps.end(request);
+            gaps.add(request, 1, request + 5).expect("in order");
+        }
+        assert_eq!(gaps.last.len(), ENDED);
+        assert!(gaps.last.contains_key(&100) && !gaps.last.contains_key(&99));
+        assert_eq!(gaps.gaps.len(), most + 100);
     }
 }

@@ -33,8 +33,9 @@ fn steps_and_cache_are_accounted() {
     assert_eq!(r.column("step", "tokens"), [7.0, 2.0, 2.0]);
     assert_eq!(r.column("step", "context_tokens"), [7.0, 9.0, 11.0]);
     assert_eq!(r.column("step", "host_ns"), r.column("step", "device_ns"));
-    // Two sequences of at most 20 tokens: two blocks of 16 each; one of each is in use.
-    assert_eq!(r.column("kv_cache", "blocks_total"), [4.0; 3]);
+    // Two sequences, each with room for 20 tokens in one piece.
+    assert_eq!(r.column("kv_cache", "block_tokens"), [20.0; 3]);
+    assert_eq!(r.column("kv_cache", "blocks_total"), [2.0; 3]);
     assert_eq!(r.column("kv_cache", "blocks_used"), [2.0; 3]);
     assert_eq!(r.column("kv_cache", "tokens_stored"), [7.0, 9.0, 11.0]);
 }
@@ -42,12 +43,14 @@ fn steps_and_cache_are_accounted() {
 #[test]
 fn every_operator_of_every_layer_is_timed_and_fits_into_its_step() {
     for (architecture, per_layer) in [(Architecture::Llama, 6), (Architecture::Mixtral, 7)] {
-        let r = run(architecture, false);
+        let r = run(architecture, true);
         let (layers, steps) = (r.column("op", "layer"), r.column("op", "step"));
         // Outside the layers: embedding, last norm, LM head, sampling.
         assert_eq!(layers.len(), 3 * (2 * per_layer + 4), "{architecture:?}");
         assert_eq!(layers.iter().filter(|l| **l == 65_535.0).count(), 3 * 4);
         let times = r.column("op", "device_ns");
+        let (ended, measuring) = (r.column("step", "t_ns"), r.column("step", "measuring_ns"));
+        let mut last_end = 0.0;
         for (step, total) in r.column("step", "host_ns").iter().enumerate() {
             let inside = steps.iter().zip(&times).filter(|(s, _)| **s == step as f64);
             let sum: f64 = inside.map(|(_, t)| t).sum();
@@ -55,6 +58,41 @@ fn every_operator_of_every_layer_is_timed_and_fits_into_its_step() {
                 sum > 0.0 && sum <= *total,
                 "step {step}: operators {sum}, step {total}"
             );
+            // Work and measuring together are the step's wall time, so it begins after the step before.
+            assert!(
+                measuring[step] > 0.0 && ended[step] - total - measuring[step] >= last_end,
+                "step {step}: {total} and {} up to {}, the one before up to {last_end}",
+                measuring[step],
+                ended[step]
+            );
+            last_end = ended[step];
+        }
+    }
+}
+
+#[test]
+fn errors_of_an_operators_input_are_measured_after_it_ended() {
+    let r = run(Architecture::Mixtral, true);
+    let op = |code: f64| {
+        let codes = r.column("op", "op");
+        let rows = r.column("op", "t_ns").into_iter().zip(codes);
+        rows.filter(move |(_, c)| *c == code)
+            .map(|(t, _)| t)
+            .collect::<Vec<_>>()
+    };
+    let (tensors, times) = (r.texts("quant", "tensor"), r.column("quant", "t_ns"));
+    // qkv, o_proj and experts in the codes of `op`.
+    for (tensor, code) in [
+        ("attn_input", 2.0),
+        ("attn_output_input", 4.0),
+        ("ffn_input", 6.0),
+        ("ffn_down_input", 6.0),
+    ] {
+        let measured = tensors.iter().zip(&times).filter(|(t, _)| *t == tensor);
+        let ended = op(code);
+        assert_eq!(ended.len(), 6, "two layers of three steps");
+        for ((_, measured), ended) in measured.zip(&ended) {
+            assert!(measured > ended, "{tensor}: {measured} against {ended}");
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::engine::candle::{CandleEngine, LoadOptions};
 use crate::engine::testing::quiet;
 use crate::model::gguf::testing::Writer;
 use crate::model::{Architecture, LoadFormat, Model, ModelConfig, RopeLayout, TensorInfo, open};
+use crate::stop::Stop;
 
 const PROMPT: [u32; 6] = [4, 81, 3, 3, 60, 22];
 
@@ -25,6 +26,7 @@ fn logits(model: &Model) -> Vec<f32> {
         fp8: None,
         run: (1, 8),
         threads: None,
+        stop: Stop::default(),
     };
     let mut engine = CandleEngine::load(model, options).expect("loads");
     engine.begin(1, 8).expect("begin");
@@ -246,6 +248,7 @@ fn a_missing_or_misshapen_tensor_is_named() {
             fp8: None,
             run: (1, 8),
             threads: None,
+            stop: Stop::default(),
         };
         CandleEngine::load(model, options)
             .err()

@@ -9,6 +9,7 @@ mod steps;
 use super::{CandleEngine, LoadOptions};
 use crate::engine::fp8::Fp8Scales;
 use crate::model::{Architecture, ExpertConfig, Model, ModelConfig, preset};
+use crate::stop::Stop;
 
 /// A shape small enough for plain loops.
 fn small(architecture: Architecture) -> ModelConfig {
@@ -51,6 +52,7 @@ fn engine(config: ModelConfig, fp8: Option<Fp8Scales>) -> CandleEngine {
             fp8,
             run: (2, 64),
             threads: Some(2),
+            stop: Stop::default(),
         },
     )
     .expect("small models load")

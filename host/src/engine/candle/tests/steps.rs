@@ -3,9 +3,10 @@
 use super::{assert_close, engine, small};
 use crate::engine::candle::{CandleEngine, LoadOptions};
 use crate::engine::fp8::{Fp8Scales, Granularity};
-use crate::engine::testing::quiet;
+use crate::engine::testing::{quiet, record};
 use crate::engine::{Engine, EngineError};
 use crate::model::{Architecture, Model, preset};
+use crate::stop::Stop;
 
 const LONG: [u32; 9] = [1, 7, 33, 80, 2, 2, 59, 12, 95];
 const SHORT: [u32; 4] = [64, 9, 9, 31];
@@ -102,6 +103,7 @@ fn a_model_larger_than_the_machine_is_refused_before_loading() {
         fp8: None,
         run: (1, 16),
         threads: None,
+        stop: Stop::default(),
     };
     let result = CandleEngine::load(&Model::dummy(config, 0), options);
     let text = result.err().expect("must fail").to_string();
@@ -128,5 +130,44 @@ fn fp8_changes_logits_a_little_and_the_same_way_each_time() {
                 assert!(relative > 1e-3 && relative < 0.4, "{architecture:?}: {relative}");
             }
         }
+    }
+}
+
+#[test]
+fn a_wish_to_stop_ends_loading_and_steps() {
+    let stop = Stop::default();
+    let options = LoadOptions {
+        fp8: None,
+        run: (1, 8),
+        threads: Some(1),
+        stop: stop.clone(),
+    };
+    let model = Model::dummy(small(Architecture::Mixtral), 11);
+    let mut e = CandleEngine::load(&model, options.clone()).expect("nobody wants it to stop");
+    let mut rec = quiet();
+    e.begin(1, 8).expect("begin");
+    e.prefill(&[vec![1, 2]], &mut rec).expect("prefill");
+    stop.request();
+    let decode = e.decode(&[3], &mut rec);
+    assert!(matches!(decode, Err(EngineError::Interrupted(_))), "{decode:?}");
+    e.begin(1, 8).expect("begin");
+    let prefill = e.prefill(&[vec![1, 2]], &mut rec);
+    assert!(matches!(prefill, Err(EngineError::Interrupted(_))), "{prefill:?}");
+    let load = CandleEngine::load(&model, options).err().expect("must end");
+    assert!(matches!(load, EngineError::Interrupted(_)), "{load}");
+}
+
+#[test]
+fn sampled_steps_compute_what_the_others_do() {
+    for architecture in [Architecture::Llama, Architecture::Mixtral] {
+        let mut e = engine(small(architecture), Some(Fp8Scales::default()));
+        let plain = single(&mut e, &LONG, &[]);
+        let mut sampled = Vec::new();
+        record(|rec| {
+            e.begin(1, LONG.len()).expect("begin");
+            e.prefill(&[LONG.to_vec()], rec).expect("prefill");
+            sampled = e.logits().expect("logits").to_vec();
+        });
+        assert_eq!(sampled, plain[0]);
     }
 }

@@ -285,7 +285,7 @@ fn another_schema_is_refused() {
         let mark = members["mark.arrow"].clone();
         members.insert("step.arrow".to_owned(), mark);
     });
-    assert_says(&swapped.unwrap_err(), "step.arrow: 3 columns, expected 9");
+    assert_says(&swapped.unwrap_err(), "step.arrow: 3 columns, expected 10");
     let other_type = after_json(|stream| {
         let mark = stream["kinds"]
             .as_array()
