@@ -8,7 +8,7 @@ use super::args::{OutputArgs, PluginArgs};
 use super::exit::{Exit, Failure};
 use super::progress::Shown;
 use super::run::{check_target, ended, save, show};
-use crate::plan::PluginPlan;
+use crate::plan::{self, PluginPlan};
 use crate::plugin::Limits;
 use crate::run::{self, ReplayPlan};
 use crate::stats::Percent;
@@ -30,12 +30,14 @@ pub(super) struct ReplayArgs {
 /// The default limits with those that were given.
 fn limits(args: &ReplayArgs) -> Result<Limits, Failure> {
     let given = args.plugins.limits();
-    given.try_into().map_err(|error: toml::de::Error| {
+    let limits = given.try_into().map_err(|error: toml::de::Error| {
         Failure::unusable(format!(
             "--plugin-limit: {}",
             error.to_string().trim().replace('\n', " ")
         ))
-    })
+    })?;
+    plan::check_limits(&limits).map_err(Failure::unusable)?;
+    Ok(limits)
 }
 
 /// Replays a recording.
@@ -59,10 +61,11 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     check_target(args.output.save_result.as_deref())?;
     let mut shown = Shown::detect();
     let finished = run::replay(&plan, &mut shown).map_err(|error| ended(&mut shown, &error))?;
-    save(&finished, args.output.save_result.as_deref())?;
-    show(
+    let saved = save(&finished, args.output.save_result.as_deref());
+    let exit = show(
         &finished,
         args.output.output_format.unwrap_or_default(),
         args.output.detail,
-    )
+    )?;
+    saved.map(|()| exit)
 }
