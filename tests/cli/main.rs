@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod demo;
+mod hostile_paths;
 mod interruption;
 mod observer;
 mod plugins;

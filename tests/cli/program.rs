@@ -60,5 +60,10 @@ pub(crate) fn refusal(command: &mut Command) -> String {
     assert!(!text.contains("panicked"), "{text}");
     let errors: Vec<_> = text.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(errors.len(), 1, "{text}");
+    assert_eq!(
+        text.lines().last(),
+        Some(errors[0]),
+        "the refusal is one line: {text}"
+    );
     errors[0].to_owned()
 }

@@ -11,6 +11,9 @@ use crate::model::LoadFormat;
 use crate::plan::{Collect, Instrument, MaxOverhead, OutputFormat, PluginConfig, PromptSource};
 use crate::stats::Percent;
 
+/// Largest integer of a plan: TOML has none above.
+const MAX_INTEGER: u64 = i64::MAX as u64;
+
 /// Flags of `run`.
 #[derive(Debug, Default, Args, Serialize)]
 pub(super) struct RunArgs {
@@ -86,7 +89,7 @@ pub(super) struct WorkloadArgs {
     pub warmup_iters: Option<u32>,
 
     /// Seed of dummy weights and prompts [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_INTEGER))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 
@@ -216,11 +219,17 @@ fn config_entry(text: &str) -> Result<ConfigEntry, String> {
         .split_once('=')
         .and_then(|(path, value)| Some((path.split_once('.')?, value)));
     match parts {
-        Some(((id, key), value)) if !id.is_empty() && !key.is_empty() => Ok(ConfigEntry {
-            id: id.to_owned(),
-            key: key.to_owned(),
-            value: serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned())),
-        }),
+        Some(((id, key), value)) if !id.is_empty() && !key.is_empty() => {
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+            // A plan keeps it as TOML.
+            toml::Value::try_from(&value)
+                .map_err(|_| "null and integers above 2^63 - 1 are no values of a plan".to_owned())?;
+            Ok(ConfigEntry {
+                id: id.to_owned(),
+                key: key.to_owned(),
+                value,
+            })
+        }
         _ => Err("expected ID.KEY=VALUE, such as fp8-error.detail=layer".to_owned()),
     }
 }
@@ -259,13 +268,27 @@ impl RunArgs {
     /// The flags that were given, by the plan's names.
     ///
     /// # Errors
-    /// When a value has no TOML form (`null`, integers above 2^63).
-    pub(super) fn overlay(&self) -> Result<toml::Table, toml::ser::Error> {
-        let mut table = toml::Table::try_from(self)?;
+    /// When a path has no TOML form, because it is not UTF-8; names the flag.
+    pub(super) fn overlay(&self) -> Result<toml::Table, String> {
+        let paths = [
+            ("--record", self.measurement.record.as_slice()),
+            ("--save-result", self.output.save_result.as_slice()),
+            ("--plugin-dir", &self.plugins.plugin_dir),
+        ];
+        for (flag, paths) in paths {
+            if let Some(path) = paths.iter().find(|path| path.to_str().is_none()) {
+                return Err(format!(
+                    "{flag}: {} is not UTF-8; name another path",
+                    path.display()
+                ));
+            }
+        }
+        let form = |error: toml::ser::Error| format!("a flag has no form in a plan: {error}");
+        let mut table = toml::Table::try_from(self).map_err(form)?;
         if !self.plugins.plugin_config.is_empty() {
             table.insert(
                 "plugin_config".to_owned(),
-                toml::Value::try_from(self.plugins.config())?,
+                toml::Value::try_from(self.plugins.config()).map_err(form)?,
             );
         }
         if !self.plugins.plugin_limit.is_empty() {
@@ -347,5 +370,6 @@ mod tests {
         assert_eq!(entry("a.k=per row"), Ok(Value::from("per row")));
         assert_eq!(entry("a.k=x=y"), Ok(Value::from("x=y")));
         assert!(entry("a=3").is_err() && entry(".k=3").is_err() && entry("a.k").is_err());
+        assert!(entry("a.k=null").is_err() && entry("a.k=9223372036854775808").is_err());
     }
 }

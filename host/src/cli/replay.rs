@@ -60,10 +60,11 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     check_target(args.output.save_result.as_deref())?;
     let mut shown = Shown::detect();
     let finished = run::replay(&plan, &mut shown).map_err(|error| ended(&mut shown, &error))?;
-    save(&finished, args.output.save_result.as_deref())?;
-    show(
+    let saved = save(&finished, args.output.save_result.as_deref());
+    let exit = show(
         &finished,
         args.output.output_format.unwrap_or_default(),
         args.output.detail,
-    )
+    )?;
+    saved.map(|()| exit)
 }

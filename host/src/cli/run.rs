@@ -31,8 +31,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     let mut shown = Shown::detect();
     let finished = run::offline(&plan, &mut shown, &stop).map_err(|error| ended(&mut shown, &error))?;
-    save(&finished, plan.save_result.as_deref())?;
-    show(&finished, plan.output_format, plan.detail)
+    // What was measured is shown even if it cannot be saved.
+    let saved = save(&finished, plan.save_result.as_deref());
+    let exit = show(&finished, plan.output_format, plan.detail)?;
+    saved.map(|()| exit)
 }
 
 fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
@@ -40,9 +42,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
         .plan
         .as_deref()
         .map_or_else(|| Ok(toml::Table::new()), plan::read);
-    let flags = args
-        .overlay()
-        .map_err(|error| Failure::unusable(format!("--plugin-config: {error}")))?;
+    let flags = args.overlay().map_err(Failure::unusable)?;
     plan::resolve(file.map_err(Failure::unusable)?, flags).map_err(Failure::unusable)
 }
 

@@ -1,6 +1,6 @@
 //! From what the user types to a model: a preset, a GGUF file or a directory of safetensors files.
 
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -132,15 +132,25 @@ pub fn open(name: &str, format: LoadFormat, seed: u64) -> Result<Model, OpenErro
         return Ok(Model::dummy(config, seed));
     }
     let path = Path::new(name);
-    if path.is_dir() {
-        open_model_directory(path, format, seed)
-    } else if path.is_file() {
-        open_gguf(path, format)
-    } else {
-        Err(OpenError::Unknown {
+    match file_type(path)? {
+        Some(found) if found.is_dir() => open_model_directory(path, format, seed),
+        Some(found) if found.is_file() => open_gguf(path, format),
+        _ => Err(OpenError::Unknown {
             name: name.to_owned(),
             presets: preset_names().join(", "),
-        })
+        }),
+    }
+}
+
+/// What is at a path, if anything: a path that may not be looked at is an error, not an absent file.
+fn file_type(path: &Path) -> Result<Option<FileType>, OpenError> {
+    match path.metadata() {
+        Ok(metadata) => Ok(Some(metadata.file_type())),
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => Err(OpenError::Io {
+            path: path.to_owned(),
+            source,
+        }),
+        Err(_) => Ok(None),
     }
 }
 
@@ -169,7 +179,7 @@ impl Model {
 
 fn open_model_directory(path: &Path, format: LoadFormat, seed: u64) -> Result<Model, OpenError> {
     let file = path.join("config.json");
-    if !file.is_file() {
+    if !file_type(&file)?.is_some_and(|found| found.is_file()) {
         return Err(OpenError::NoConfig(path.to_owned()));
     }
     let text = read_text(&file)?;

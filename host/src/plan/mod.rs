@@ -4,6 +4,8 @@
 //! the command line. All three use the same names, and an unknown key is an error.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::Level;
@@ -19,6 +21,9 @@ mod overlay;
 
 pub use overhead::{MaxOverhead, OverheadError};
 pub use overlay::{PlanError, resolve};
+
+/// Longest plan file accepted.
+const MAX_PLAN_BYTES: u64 = 1 << 20;
 
 /// Where prompts come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
@@ -292,15 +297,35 @@ impl RunPlan {
 /// Reads a plan file.
 ///
 /// # Errors
-/// When the file cannot be read or is not TOML.
+/// When the file cannot be read, is longer than 1 MiB or is not TOML.
 pub fn read(path: &Path) -> Result<toml::Table, PlanError> {
-    let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
+    let unreadable = |source| PlanError::Read {
         path: path.to_owned(),
         source,
-    })?;
-    text.parse().map_err(|source| PlanError::Syntax {
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    // A bound, since the path may be a device that never ends.
+    let limit = MAX_PLAN_BYTES + 1;
+    let bytes = file.take(limit).read_to_string(&mut text).map_err(unreadable)?;
+    if bytes as u64 == limit {
+        return Err(PlanError::Long {
+            path: path.to_owned(),
+        });
+    }
+    parse(&text).map_err(|what| PlanError::Syntax {
         path: path.to_owned(),
-        source: Box::new(source),
+        what,
+    })
+}
+
+/// Reads TOML; what is wrong comes in one line.
+fn parse(text: &str) -> Result<toml::Table, String> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let before = text.get(..at).unwrap_or_default();
+        let line = 1 + before.matches('\n').count();
+        format!("line {line}: {}", error.message())
     })
 }
 

@@ -18,12 +18,18 @@ pub enum PlanError {
         source: std::io::Error,
     },
     /// The plan file is not TOML.
-    #[error("the plan {} is not valid TOML: {source}", path.display())]
+    #[error("the plan {} is not valid TOML: {what}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: Box<toml::de::Error>,
+        what: String,
+    },
+    /// The plan file is too long to be one.
+    #[error("the plan {} has more than 1 MiB", path.display())]
+    Long {
+        /// The file.
+        path: PathBuf,
     },
     /// A key is unknown or its value has the wrong type.
     #[error("in the plan: {0}")]

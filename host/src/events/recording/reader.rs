@@ -41,10 +41,11 @@ impl Recording {
             path: path.to_owned(),
             what,
         };
-        let file = File::open(path).map_err(io)?;
-        if !file.metadata().map_err(io)?.is_file() {
+        // Asked before opening, which would wait for the writer of a pipe.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(malformed("it is not a regular file".to_owned()));
         }
+        let file = File::open(path).map_err(io)?;
         let members = archive::list(&file).map_err(malformed)?;
         let file = Arc::new(file);
         let Some(&extent) = members.get(STREAM_FILE) else {
