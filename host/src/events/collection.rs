@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lm_bench_plugin::erased::panic_text;
 use thiserror::Error;
 
 use crate::clock::Clock;
 
-use super::delivery::{Delivery, EventSink, Guarded, SinkError, Totals, block_bytes, panic_text};
+use super::delivery::{Delivery, EventSink, Guarded, SinkError, Totals, block_bytes};
 use super::exchange::{Command, Exchange, Handed};
 use super::kind_table::KindTable;
 use super::recorder::{Recorder, RecorderConfig, RecorderParts};
@@ -182,7 +183,7 @@ impl<S: EventSink + 'static> Collection<S> {
             .expect("only finish, which consumes the collection, takes the thread");
         let pump = pump
             .join()
-            .map_err(|panic| CollectionError::Pump(panic_text(&*panic)))?;
+            .map_err(|panic| CollectionError::Pump(panic_text(&*panic).to_owned()))?;
         Ok(pump.into_finished())
     }
 }

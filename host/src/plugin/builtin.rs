@@ -1,11 +1,10 @@
 //! The built-in door: collectors that are linked into this program.
 
-use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lm_bench_plugin::builtin::{Builtin, registered};
-use lm_bench_plugin::erased::Instance;
+use lm_bench_plugin::erased::{Instance, panic_text};
 use lm_bench_plugin::manifest::{Description, Manifest};
 use lm_bench_plugin::{Batch, Fault, Resolved, RunInfo, Subscription};
 
@@ -82,14 +81,11 @@ fn guarded<T>(limits: &Limits, call: impl FnOnce() -> Result<T, Fault>) -> Resul
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(fault)) => Err(Failure::reported(fault.code, &fault.message, limits.text_bytes)),
-        Err(panic) => Err(Failure::Panic(one_line(&panic_text(&*panic), limits.text_bytes))),
+        Err(panic) => {
+            let text = format!("panicked: {}", panic_text(&*panic));
+            Err(Failure::Panic(one_line(&text, limits.text_bytes)))
+        }
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("panicked: {}", text.unwrap_or("without a message"))
 }
 
 impl Session for BuiltinSession {
