@@ -157,17 +157,9 @@ fn guarded(host: *const abi::HostV1, call: impl FnOnce(&mut Callbacks<'_>) -> Re
         Ok(Err(fault)) => callbacks.fault(&fault),
         Err(panic) => callbacks.fault(&Fault {
             code: FaultCode::Panic,
-            message: panic_text(&panic),
+            message: format!("panicked: {}", erased::panic_text(&*panic)),
         }),
     }
-}
-
-fn panic_text(panic: &Box<dyn std::any::Any + Send>) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("panicked: {}", text.as_deref().unwrap_or("without a message"))
 }
 
 fn utf8<'a>(bytes: abi::Bytes) -> Result<&'a str, Fault> {

@@ -53,6 +53,13 @@ impl<C: Collector> Instance for Typed<C> {
     }
 }
 
+/// The message of a panic.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a message")
+}
+
 /// JSON schema of a collector's configuration.
 pub fn config_schema<C: Collector>() -> String {
     let schema = schemars::schema_for!(C::Config);

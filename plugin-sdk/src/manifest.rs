@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collector::Info;
 use crate::metric::{Direction, MetricDef, MetricKind};
+use crate::subscription::Subscription;
 
 /// Version of the manifest's own layout.
 pub const SCHEMA: u32 = 1;
@@ -16,6 +17,23 @@ pub const COLLECTOR_INTERFACE: &str = "lmb.collector/1";
 pub const DYLIB_SECTION: &str = ".lmb.manifest";
 /// Custom section of a WASM plugin that holds the manifest.
 pub const WASM_SECTION: &str = "lmb:manifest";
+
+/// Section of a native plugin in which its build wrote its [`Description`].
+pub const DYLIB_DESCRIPTION: &str = ".lmb.describe";
+/// Custom section of a WASM plugin in which its build wrote its [`Description`].
+pub const WASM_DESCRIPTION: &str = "lmb:describe";
+
+/// What a plugin says when it is asked, written into its file by the build that asked it, so that the host can show it
+/// without executing anything. Unknown keys are ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// JSON schema of the configuration.
+    pub config: serde_json::Value,
+    /// What it wants with the default configuration, on a run of which nothing is known; `None` where it wants to know
+    /// more.
+    #[serde(default)]
+    pub subscription: Option<Subscription>,
+}
 
 /// A manifest as the host reads it. Unknown keys are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -52,6 +52,13 @@ fn inspect_tells_what_a_file_is_without_running_it() {
             Some(std::fs::metadata(&path).expect("a file").len())
         );
         assert_eq!(inspection.sha256.map(|digest| digest.len()), Some(64));
+        let description = inspection.description.expect("its build recorded it");
+        // `mode`, `at` and `after` are the keys of its configuration.
+        let keys = description.config["properties"].as_object().expect("keys");
+        assert_eq!(keys.keys().collect::<Vec<_>>(), ["after", "at", "mode"]);
+        let wants = description.subscription.expect("it wants the same always").wants;
+        assert_eq!((wants.len(), wants[0].kind.as_str()), (1, "token"));
+        assert_eq!(wants[0].columns, ["index"]);
         let own = |name: &str| format!("lm-bench:collector/{name}@1.0.0");
         match inspection.imports {
             Some(mut imports) => {
@@ -61,6 +68,25 @@ fn inspect_tells_what_a_file_is_without_running_it() {
             None => assert_eq!(door, BuildDoor::Dylib),
         }
     }
+}
+
+#[test]
+fn a_built_in_collector_is_described_too_and_a_file_without_a_description_has_none() {
+    let hostile = registry(&[]).inspect("hostile").expect("built in");
+    let path = built("hostile", BuildDoor::Wasm).to_string_lossy().into_owned();
+    let component = registry(&[]).inspect(&path).expect("a plugin");
+    assert_eq!(hostile.description, component.description);
+    // The description is the last section: the component is whole without it.
+    let bytes = std::fs::read(&path).expect("a component");
+    let name = b"lmb:describe";
+    let at = (0..bytes.len()).rev().find(|&at| bytes[at..].starts_with(name));
+    // Before the name stand its length, the length of the section in two bytes, and the section's number.
+    let bare = &bytes[..at.expect("a section") - 4];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("hostile.wasm");
+    std::fs::write(&path, bare).expect("a written file");
+    let bare = registry(&[]).inspect(&path.to_string_lossy()).expect("a plugin");
+    assert_eq!((bare.problem, bare.description), (None, None));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
+use lm_bench_plugin::Sampling;
+use lm_bench_plugin::manifest::Description;
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -164,6 +166,35 @@ fn trimmed(table: &Table) -> String {
         .fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
+/// What a plugin wants, and the schema of its configuration. The texts are the plugin's own.
+fn describe(text: &mut String, description: &Description) {
+    match &description.subscription {
+        None => *text += "wants      depends on the run or on its configuration\n",
+        Some(subscription) => {
+            for want in &subscription.wants {
+                let required = want.columns.iter().cloned();
+                let optional = want.optional.iter().map(|name| format!("{name} (optional)"));
+                let columns: Vec<String> = required.chain(optional).collect();
+                let sampling = match want.sampling {
+                    Sampling::All => String::new(),
+                    Sampling::EveryNth(n) => format!(" (one row in {n})"),
+                };
+                *text += &format!("wants      {}{sampling}: {}\n", want.kind, columns.join(", "));
+            }
+        }
+    }
+    let schema = serde_json::to_string_pretty(&description.config).unwrap_or_default();
+    *text += &format!("config     {}\n", schema.replace('\n', "\n           "));
+    *text = text
+        .chars()
+        .map(|character| match character {
+            '\n' => '\n',
+            character if character.is_control() => ' ',
+            character => character,
+        })
+        .collect();
+}
+
 fn description(inspection: &Inspection) -> String {
     let manifest = &inspection.manifest;
     let mut text = String::new();
@@ -189,6 +220,10 @@ fn description(inspection: &Inspection) -> String {
     }
     if let Some(problem) = &inspection.problem {
         line("PROBLEM", problem);
+    }
+    match &inspection.description {
+        Some(description) => describe(&mut text, description),
+        None => text += "wants      not recorded by its build (lm-bench plugin build records it)\n",
     }
     let mut metrics = table();
     metrics.set_header(["metric", "unit", "kind", "better", "formula"]);

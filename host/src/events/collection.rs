@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lm_bench_plugin::erased::panic_text;
 use thiserror::Error;
 
 use crate::clock::Clock;
 
-use super::delivery::{EventSink, SinkError, Totals, panic_text};
+use super::delivery::{EventSink, SinkError, Totals};
 use super::exchange::{Command, Exchange};
 use super::kind_table::KindTable;
 use super::pump::Pump;
@@ -225,7 +226,7 @@ impl<S: EventSink + 'static> Collection<S> {
         drop(watch);
         let pump = pump
             .join()
-            .map_err(|panic| CollectionError::Pump(panic_text(&*panic)))?;
+            .map_err(|panic| CollectionError::Pump(panic_text(&*panic).to_owned()))?;
         Ok(pump.into_collected())
     }
 }

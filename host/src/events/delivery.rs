@@ -1,9 +1,9 @@
 //! What sinks receive, and the account of rows.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lm_bench_plugin::Block;
+use lm_bench_plugin::erased::panic_text;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -109,15 +109,8 @@ impl<S: EventSink> Guarded<S> {
 /// Runs a sink's code; a panic becomes an error. The sink is not called again, so a state that the panic left
 /// half changed is not acted upon.
 pub(super) fn shielded(call: impl FnOnce() -> Result<(), SinkError>) -> Result<(), SinkError> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(SinkError::Panicked(panic_text(&*panic))))
-}
-
-/// The message of a panic.
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message")
-        .to_owned()
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| Err(SinkError::Panicked(panic_text(&*panic).to_owned())))
 }
 
 /// Rows of one kind over the whole run. `recorded = delivered + lost`.

@@ -26,7 +26,7 @@ pub fn markdown() -> String {
 const INTRODUCTION: &str = "\
 # Events
 
-<!-- Generated from the table in plugin-sdk/src/kinds.rs.
+<!-- Generated from the table in plugin-sdk/src/kinds/mod.rs.
      To rewrite: LM_BENCH_UPDATE_DOCS=1 cargo test -p lm-bench --lib events_page -->
 
 A run is a stream of events. An event is a row of one kind; rows travel in batches, column by column. A batch has one

@@ -1,13 +1,12 @@
 //! The built-in door: collectors that are linked into this program.
 
-use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lm_bench_plugin::builtin::{Builtin, registered};
-use lm_bench_plugin::erased::Instance;
-use lm_bench_plugin::manifest::Manifest;
-use lm_bench_plugin::{Batch, Fault, Resolved, Subscription};
+use lm_bench_plugin::erased::{Instance, panic_text};
+use lm_bench_plugin::manifest::{Description, Manifest};
+use lm_bench_plugin::{Batch, Fault, Resolved, RunInfo, Subscription};
 
 use super::failure::{Failure, one_line};
 use super::gather::Report;
@@ -26,6 +25,17 @@ pub(crate) fn all() -> Result<Vec<(Manifest, &'static Builtin)>, ManifestError> 
     }
     found.sort_by(|a: &(Manifest, _), b| a.0.id.cmp(&b.0.id));
     Ok(found)
+}
+
+/// What a collector says of itself; `None` when it panics.
+pub(crate) fn describe(builtin: &Builtin) -> Option<Description> {
+    let limits = Limits::default();
+    let config = guarded(&limits, || Ok((builtin.config_schema)())).ok()?;
+    let run = serde_json::to_string(&RunInfo::default()).ok()?;
+    Some(Description {
+        config: serde_json::from_str(&config).ok()?,
+        subscription: guarded(&limits, || (builtin.subscribe)("{}", &run)).ok(),
+    })
 }
 
 /// A collector of this program.
@@ -71,17 +81,18 @@ fn guarded<T>(limits: &Limits, call: impl FnOnce() -> Result<T, Fault>) -> Resul
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(fault)) => Err(Failure::reported(fault.code, &fault.message, limits.text_bytes)),
-        Err(panic) => Err(Failure::Panic(one_line(&panic_text(&*panic), limits.text_bytes))),
+        Err(panic) => {
+            let text = format!("panicked: {}", panic_text(&*panic));
+            Err(Failure::Panic(one_line(&text, limits.text_bytes)))
+        }
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("panicked: {}", text.unwrap_or("without a message"))
-}
-
 impl Session for BuiltinSession {
+    fn describe(&mut self) -> Result<String, Failure> {
+        self.guarded(|| Ok((self.builtin.config_schema)()))
+    }
+
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         self.guarded(|| (self.builtin.subscribe)(config, run))
     }

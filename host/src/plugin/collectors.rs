@@ -1,9 +1,11 @@
 //! All collectors of a run, as one sink of the event stream.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::RunInfo;
+use lm_bench_plugin::manifest::Description;
 
 use super::builtin::BuiltinSession;
 use super::dylib::{DylibSession, LibraryError, LibraryFacts};
@@ -205,8 +207,26 @@ impl<'a> Loader<'a> {
 
     fn load(&self, found: Found, config: serde_json::Value) -> Result<Member, PluginError> {
         let limits = &self.policy.limits;
+        let session = self.session(&found)?;
+        if config.to_string().len() > limits.config_bytes {
+            let message = format!("its configuration has more than {} bytes", limits.config_bytes);
+            return Err(config_error(&found, message));
+        }
+        let isolated = matches!(found.code, Code::Dylib(..)) && !self.policy.in_process;
+        let setup = Setup {
+            isolated,
+            found,
+            session,
+            config,
+            limits: limits.clone(),
+        };
+        Ok(Member::new(setup, self.clock.clone()))
+    }
+
+    fn session(&self, found: &Found) -> Result<Box<dyn Session>, PluginError> {
+        let limits = &self.policy.limits;
         let host = HostSide::new(LogBook::new(limits, self.clock.clone()));
-        let session: Box<dyn Session> = match (&found.code, &self.engine) {
+        Ok(match (&found.code, &self.engine) {
             (Code::Builtin(builtin), _) => Box::new(BuiltinSession::new(builtin, limits, host)),
             (Code::Dylib(file, facts), _) => {
                 self.native(file, facts, host)
@@ -227,20 +247,7 @@ impl<'a> Loader<'a> {
                     "no engine for WebAssembly was prepared".to_owned(),
                 ));
             }
-        };
-        if config.to_string().len() > limits.config_bytes {
-            let message = format!("its configuration has more than {} bytes", limits.config_bytes);
-            return Err(config_error(&found, message));
-        }
-        let isolated = matches!(found.code, Code::Dylib(..)) && !self.policy.in_process;
-        let setup = Setup {
-            isolated,
-            found,
-            session,
-            config,
-            limits: limits.clone(),
-        };
-        Ok(Member::new(setup, self.clock.clone()))
+        })
     }
 }
 
@@ -259,6 +266,32 @@ impl Loader<'_> {
         let session = IsolatedSession::load(file, program.as_deref(), (limits, host), &self.clock)?;
         Ok(Box::new(session))
     }
+}
+
+/// Asks a plugin what it has to say about itself, which executes it: a component in its sandbox, a library in this
+/// process.
+///
+/// # Errors
+/// When it cannot be loaded or does not answer.
+pub(crate) fn describe(found: Found, policy: &Policy) -> Result<Description, PluginError> {
+    let silent = |found: &Found, reason: &dyn Display| PluginError::Silent {
+        place: found.place(),
+        reason: reason.to_string(),
+    };
+    let all = [found];
+    let loader = Loader::new(&all, policy)?;
+    let [found] = &all;
+    let mut session = loader.session(found)?;
+    let schema = session.describe().map_err(|failure| silent(found, &failure))?;
+    let config = serde_json::from_str(&schema).map_err(|error| silent(found, &error))?;
+    let run = serde_json::to_string(&RunInfo::default()).map_err(|error| silent(found, &error))?;
+    let subscription = match session.subscribe("{}", &run) {
+        Ok(subscription) => Some(subscription),
+        // It may need a configuration, or a run to look at.
+        Err(Failure::Fault(_)) => None,
+        Err(failure) => return Err(silent(found, &failure)),
+    };
+    Ok(Description { config, subscription })
 }
 
 fn cache_folder(policy: &Policy) -> Result<PathBuf, String> {

@@ -63,6 +63,14 @@ pub enum PluginError {
         /// Why.
         error: ManifestError,
     },
+    /// The plugin does not say what it is.
+    #[error("{place}: it does not describe itself: {reason}")]
+    Silent {
+        /// The file, or the word for built-in ones.
+        place: String,
+        /// Why.
+        reason: String,
+    },
     /// The file found for an id holds another plugin.
     #[error("{} was found for plugin {id}, but holds plugin {found}: rename it", .path.display())]
     OtherId {

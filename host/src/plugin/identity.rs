@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lm_bench_plugin::manifest::{self, Manifest};
+use lm_bench_plugin::manifest::{self, Description, Manifest};
 
 use super::limits::Limits;
 
@@ -81,6 +81,13 @@ pub(crate) fn read(json: &[u8], limits: &Limits) -> Result<Manifest, ManifestErr
     let manifest: Manifest = serde_json::from_slice(json).map_err(unreadable)?;
     check(&manifest, limits).map_err(ManifestError::Invalid)?;
     Ok(manifest)
+}
+
+/// Reads what a build recorded of a plugin. It is shown and not acted upon, so what is no description is none.
+pub(crate) fn read_description(json: &[u8]) -> Option<Description> {
+    (json.len() <= MANIFEST_BYTES)
+        .then(|| serde_json::from_slice(json).ok())
+        .flatten()
 }
 
 /// Checks that this version offers all that the plugin requires.

@@ -52,9 +52,4 @@ impl CollectorOutcome {
     pub fn quarantined(&self) -> bool {
         !self.faults.is_empty()
     }
-
-    /// Time per row in nanoseconds; `None` without rows.
-    pub fn ns_per_row(&self) -> Option<f64> {
-        (self.rows > 0).then(|| self.busy_ns as f64 / self.rows as f64)
-    }
 }

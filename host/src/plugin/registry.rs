@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::builtin::Builtin;
-use lm_bench_plugin::manifest::Manifest;
+use lm_bench_plugin::manifest::{Description, Manifest};
 use serde::Serialize;
 
 use super::dylib::{self, LibraryFacts};
@@ -13,6 +13,7 @@ use super::file::{self, PluginFile};
 use super::limits::{Limits, Policy};
 use super::search::{self, Folder};
 use super::session::Door;
+use super::wasm::ComponentFacts;
 use super::{builtin, identity, wasm};
 
 /// A plugin that was found and identified.
@@ -33,8 +34,8 @@ pub(crate) enum Code {
     Builtin(&'static Builtin),
     /// In a native library.
     Dylib(PluginFile, LibraryFacts),
-    /// In a component; the texts are its imports.
-    Wasm(PluginFile, Vec<String>),
+    /// In a component.
+    Wasm(PluginFile, ComponentFacts),
 }
 
 impl Found {
@@ -67,10 +68,12 @@ impl Found {
     /// Naming what it needs.
     pub(crate) fn check(&self) -> Result<(), PluginError> {
         match &self.code {
-            Code::Wasm(file, imports) => {
-                wasm::check(&file.bytes, imports, &self.manifest).map_err(|error| PluginError::Component {
-                    path: file.path.clone(),
-                    error,
+            Code::Wasm(file, facts) => {
+                wasm::check(&file.bytes, &facts.imports, &self.manifest).map_err(|error| {
+                    PluginError::Component {
+                        path: file.path.clone(),
+                        error,
+                    }
                 })
             }
             Code::Builtin(_) | Code::Dylib(..) => {
@@ -170,7 +173,7 @@ impl Registry {
                         path: path.to_owned(),
                         error,
                     })?;
-                (facts.manifest, Code::Wasm(file, facts.imports))
+                (facts.manifest.clone(), Code::Wasm(file, facts))
             }
             Door::Dylib | Door::Builtin => {
                 let facts = dylib::inspect(&file.bytes, &self.limits).map_err(|error| PluginError::Elf {
@@ -212,7 +215,7 @@ impl Registry {
         listed
     }
 
-    /// Tells all that is known of a plugin without executing it.
+    /// Tells all that is known of a plugin without executing it; a built-in collector, part of this program, is asked.
     ///
     /// # Errors
     /// When there is no such plugin, or its file cannot be read as one.
@@ -223,9 +226,10 @@ impl Registry {
             Some(file) => (Some(file.bytes.len() as u64), Some(file.sha256.clone())),
             None => (None, None),
         };
-        let imports = match &found.code {
-            Code::Wasm(_, imports) => Some(imports.clone()),
-            Code::Builtin(_) | Code::Dylib(..) => None,
+        let (imports, description) = match &found.code {
+            Code::Wasm(_, facts) => (Some(facts.imports.clone()), facts.description.clone()),
+            Code::Dylib(_, facts) => (None, facts.description.clone()),
+            Code::Builtin(builtin) => (None, builtin::describe(builtin)),
         };
         Ok(Inspection {
             door: found.door(),
@@ -233,6 +237,7 @@ impl Registry {
             size,
             sha256,
             imports,
+            description,
             problem,
             shadows: found.shadows,
             manifest: found.manifest,
@@ -307,6 +312,8 @@ pub struct Inspection {
     pub sha256: Option<String>,
     /// What a component imports.
     pub imports: Option<Vec<String>>,
+    /// What its build recorded of it: what it wants, and the schema of its configuration.
+    pub description: Option<Description>,
     /// Why this version cannot run it.
     pub problem: Option<String>,
     /// Files of the same id that it stands before.

@@ -94,9 +94,15 @@ impl Host for HostSide {
 
 /// A loaded plugin, its code ready to be called.
 ///
-/// The caller keeps the order `subscribe open (on_batch | checkpoint)* lost_after* finish`, and calls nothing after a
+/// The caller keeps the order `describe? subscribe open (on_batch | checkpoint)* lost_after* finish`, and calls nothing after a
 /// [`Failure`]. What a call returns is copied: nothing of the plugin's memory is referred to.
 pub(crate) trait Session: Send {
+    /// JSON schema of the plugin's configuration.
+    ///
+    /// # Errors
+    /// When the call fails.
+    fn describe(&mut self) -> Result<String, Failure>;
+
     /// What the plugin wants; arguments are configuration and run facts as JSON.
     ///
     /// # Errors

@@ -14,8 +14,7 @@ use arrow_ipc::{
     Block as FooterBlock, Message, MessageHeader, RecordBatch as BatchHeader, root_as_footer, root_as_message,
 };
 use lm_bench_plugin::KindDef;
-
-use crate::events::delivery::panic_text;
+use lm_bench_plugin::erased::panic_text;
 
 use super::archive::Member;
 use super::columns;

@@ -1,7 +1,7 @@
 //! What a library's bytes tell without loading it. The dynamic linker trusts its input: a truncated file kills the
 //! process. So sections and segments are checked against the file's size first.
 
-use lm_bench_plugin::manifest::{DYLIB_SECTION, Manifest};
+use lm_bench_plugin::manifest::{DYLIB_DESCRIPTION, DYLIB_SECTION, Description, Manifest};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSection, elf};
 
@@ -38,6 +38,8 @@ pub(crate) struct LibraryFacts {
     pub(crate) manifest: Manifest,
     /// The manifest's bytes, which the loaded library must repeat.
     pub(crate) manifest_bytes: Vec<u8>,
+    /// What its build recorded of it.
+    pub(crate) description: Option<Description>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -78,9 +80,16 @@ pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, Elf
     }
     let manifest_bytes = section.data().map_err(damaged)?.to_vec();
     let manifest = identity::read(&manifest_bytes, limits)?;
+    let described = file
+        .sections()
+        .find(|section| section.name_bytes() == Ok(DYLIB_DESCRIPTION.as_bytes()));
+    let description = described
+        .and_then(|section| section.data().ok())
+        .and_then(identity::read_description);
     Ok(LibraryFacts {
         manifest,
         manifest_bytes,
+        description,
     })
 }
 

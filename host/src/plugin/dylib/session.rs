@@ -97,6 +97,11 @@ impl DylibSession {
 }
 
 impl Session for DylibSession {
+    fn describe(&mut self) -> Result<String, Failure> {
+        // SAFETY: the contract of the table; the callbacks are valid for the call.
+        self.reply(|table, host| unsafe { (table.describe)(host) })
+    }
+
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         let (config, run) = (abi::Bytes::of(config.as_bytes()), abi::Bytes::of(run.as_bytes()));
         // SAFETY: the contract of the table; texts and callbacks are valid for the call.

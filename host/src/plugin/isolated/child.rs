@@ -119,6 +119,7 @@ impl Child {
         let session = &mut plugin.session;
         match call {
             Call::Load(_) => Err(Failure::contract("it was loaded twice")),
+            Call::Describe => session.describe().map(Reply::Text),
             Call::Subscribe { config, run } => session.subscribe(&config, &run).map(Reply::Subscription),
             Call::Open {
                 config,

@@ -117,6 +117,13 @@ fn unexpected() -> Failure {
 }
 
 impl Session for IsolatedSession {
+    fn describe(&mut self) -> Result<String, Failure> {
+        match self.call(&Call::Describe, self.limits.call_time())? {
+            Reply::Text(text) => Ok(text),
+            _ => Err(unexpected()),
+        }
+    }
+
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         let (config, run) = (config.to_owned(), run.to_owned());
         match self.call(&Call::Subscribe { config, run }, self.limits.call_time())? {

@@ -21,6 +21,7 @@ pub(super) const SMALL_FRAME: usize = 4 << 20;
 pub(super) enum Call {
     /// Loads the library, whose bytes follow in a frame of their own.
     Load(Box<Limits>),
+    Describe,
     Subscribe {
         config: String,
         run: String,
@@ -56,6 +57,7 @@ pub(super) struct BatchHead {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
     Done,
+    Text(String),
     Subscription(Subscription),
     Metrics(Vec<Metric>),
     /// The library could not be loaded.

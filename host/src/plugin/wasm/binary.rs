@@ -1,6 +1,6 @@
 //! What a component's bytes tell without compiling or running it.
 
-use lm_bench_plugin::manifest::{Manifest, WASM_SECTION};
+use lm_bench_plugin::manifest::{Description, Manifest, WASM_DESCRIPTION, WASM_SECTION};
 use wasmparser::{Encoding, Parser, Payload, Validator};
 
 use crate::plugin::identity::{self, ManifestError};
@@ -57,6 +57,8 @@ pub enum ComponentError {
 pub(crate) struct ComponentFacts {
     /// The manifest.
     pub(crate) manifest: Manifest,
+    /// What its build recorded of it.
+    pub(crate) description: Option<Description>,
     /// Names of the imports.
     pub(crate) imports: Vec<String>,
 }
@@ -90,6 +92,7 @@ pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<ComponentFacts, C
             let manifest = identity::read(json, limits)?;
             Ok(ComponentFacts {
                 manifest,
+                description: found.description.and_then(identity::read_description),
                 imports: found.imports,
             })
         }
@@ -139,6 +142,7 @@ fn check_import(import: &str) -> Result<(), ComponentError> {
 struct Found<'a> {
     depth: usize,
     manifests: Vec<&'a [u8]>,
+    description: Option<&'a [u8]>,
     imports: Vec<String>,
     exports_collector: bool,
 }
@@ -164,6 +168,9 @@ impl<'a> Found<'a> {
             Payload::End(_) => self.depth = self.depth.saturating_sub(1),
             Payload::CustomSection(section) if section.name() == WASM_SECTION => {
                 self.manifests.push(section.data());
+            }
+            Payload::CustomSection(section) if section.name() == WASM_DESCRIPTION => {
+                self.description = Some(section.data());
             }
             Payload::ComponentImportSection(section) if self.depth == 0 => {
                 for import in section {

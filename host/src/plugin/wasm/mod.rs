@@ -8,7 +8,7 @@ mod limiter;
 mod session;
 
 pub use binary::ComponentError;
-pub(crate) use binary::{check, inspect};
+pub(crate) use binary::{ComponentFacts, check, inspect};
 pub use engine::CacheState;
 pub(crate) use engine::WasmEngine;
 pub(crate) use session::WasmSession;

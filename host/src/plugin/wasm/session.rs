@@ -150,6 +150,12 @@ impl WasmSession {
 }
 
 impl Session for WasmSession {
+    fn describe(&mut self) -> Result<String, Failure> {
+        self.call(self.limits.call_time(), |guest, store| {
+            guest.lm_bench_collector_collector().call_describe(store)
+        })
+    }
+
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
         let wanted = self.call_fallible(self.limits.call_time(), |guest, store| {
             guest
