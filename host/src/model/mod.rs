@@ -11,6 +11,7 @@ mod hf_config;
 mod hf_names;
 mod memory;
 mod open;
+mod parameters;
 mod presets;
 mod safetensors;
 mod storage;
