@@ -34,26 +34,61 @@ fn module_of(relative: &Path) -> String {
         .to_owned()
 }
 
-/// Modules named by `crate::` paths in a line.
-fn imported(line: &str) -> impl Iterator<Item = String> + '_ {
-    line.match_indices("crate::").flat_map(move |(at, found)| {
-        let rest = &line[at + found.len()..];
-        let names = match rest.strip_prefix('{') {
-            Some(group) => group.split('}').next().unwrap_or(group),
-            None => rest,
-        };
-        let word = |text: &str| {
-            text.trim()
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .collect::<String>()
-        };
-        if rest.starts_with('{') {
-            names.split(',').map(word).collect()
-        } else {
-            vec![word(names)]
+/// Modules of the crate that a source text names, each with the byte at which it does: by a path from `crate`, or by
+/// one of `super`s that leads out of all `depth` modules that the file lies in.
+fn imported(text: &str, depth: usize) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, word) in text.match_indices("crate::") {
+        found.extend(first_names(&text[at + word.len()..]).map(|name| (at, name)));
+    }
+    let step = "super::";
+    for (at, _) in text.match_indices(step) {
+        let rest = text[at..].trim_start_matches(step);
+        let steps = (text.len() - at - rest.len()) / step.len();
+        if steps >= depth && !text[..at].ends_with(step) {
+            found.extend(first_names(rest).map(|name| (at, name)));
         }
-    })
+    }
+    found
+}
+
+/// The name that a path goes on with, or those of its group in braces.
+fn first_names(rest: &str) -> impl Iterator<Item = String> {
+    let mut depth = 0;
+    let group = rest.trim_start().strip_prefix('{');
+    let end = |c: char| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        depth < 0
+    };
+    let names = match group {
+        Some(names) => names.split(end).next().unwrap_or(names),
+        None => rest,
+    };
+    let mut nested = 0;
+    let parts = names.split(move |c: char| {
+        match c {
+            '{' => nested += 1,
+            '}' => nested -= 1,
+            _ => {}
+        }
+        c == ',' && nested == 0
+    });
+    let word = |text: &str| {
+        let letters = text.trim_start().chars();
+        letters.take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let all = if group.is_some() { usize::MAX } else { 1 };
+    parts.take(all).map(word)
+}
+
+/// How many modules a file of the host lies in: `a.rs` and `a/mod.rs` in one, `a/b.rs` in two.
+fn depth_of(relative: &Path) -> usize {
+    let parts = relative.components().count();
+    parts - usize::from(relative.ends_with("mod.rs"))
 }
 
 fn broken_rule(module: &str, imported: &str) -> Option<String> {
@@ -86,13 +121,11 @@ fn modules_import_only_what_stands_below_them() {
             LAYERS.contains(&module.as_str()) || module == "lib",
             "{module} has no place in the table of layers"
         );
-        for (number, line) in fs::read_to_string(&file).expect("UTF-8").lines().enumerate() {
-            for reason in imported(line).filter_map(|other| broken_rule(&module, &other)) {
-                broken.push(format!(
-                    "host/src/{}:{}: {reason}",
-                    relative.display(),
-                    number + 1
-                ));
+        let text = fs::read_to_string(&file).expect("UTF-8");
+        for (at, other) in imported(&text, depth_of(relative)) {
+            if let Some(reason) = broken_rule(&module, &other) {
+                let line = 1 + text[..at].matches('\n').count();
+                broken.push(format!("host/src/{}:{line}: {reason}", relative.display()));
             }
         }
     }
@@ -117,9 +150,19 @@ fn plugins_import_the_sdk_and_nothing_else_of_ours() {
 
 #[test]
 fn the_rule_itself_is_checked() {
-    let names = |line| imported(line).collect::<Vec<_>>();
+    let names = |text| {
+        let found = imported(text, 1).into_iter();
+        found.map(|(_, name)| name).collect::<Vec<_>>()
+    };
     assert_eq!(names("use crate::events::Recorder;"), ["events"]);
-    assert_eq!(names("use crate::{events::Recorder, cli};"), ["events", "cli"]);
+    assert_eq!(names("use crate::{events::{A, B}, cli};"), ["events", "cli"]);
+    assert_eq!(
+        names("use crate::{\n    events::A,\n    cli,\n};\nuse std::fs;")[..2],
+        ["events", "cli"]
+    );
+    assert_eq!(names("use super::engine::Engine;"), ["engine"]);
+    assert!(imported("use super::engine::Engine;", 2).is_empty());
+    assert_eq!(imported("use super::super::cli::Exit;", 2).len(), 1);
     assert!(broken_rule("engine", "plugin").is_some());
     assert!(broken_rule("events", "run").is_some());
     assert!(broken_rule("run", "events").is_none());

@@ -1,7 +1,10 @@
 //! The readers of foreign bytes, one function each. A reader may refuse its input; it may not panic, hang, or take
 //! memory that the input's size does not justify.
 
-#![expect(dead_code, reason = "the modules are those of the host, of which only the readers are called")]
+#![expect(
+    dead_code,
+    reason = "the modules are those of the host, of which only the readers are called"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -14,33 +17,9 @@ pub mod events;
 pub mod model;
 #[path = "../../../host/src/plan/mod.rs"]
 pub mod plan;
+pub mod plugin;
 #[path = "../../../host/src/stats/mod.rs"]
 pub mod stats;
-
-/// What the host's `plugin` knows of a file before it loads or compiles it.
-pub mod plugin {
-    #[path = "../../../../host/src/plugin/identity.rs"]
-    pub(crate) mod identity;
-    #[path = "../../../../host/src/plugin/limits.rs"]
-    pub(crate) mod limits;
-
-    /// Native libraries.
-    pub(crate) mod dylib {
-        #[path = "../../../../../host/src/plugin/dylib/elf.rs"]
-        pub(crate) mod elf;
-    }
-
-    /// Components.
-    pub(crate) mod wasm {
-        #[path = "../../../../../host/src/plugin/wasm/binary.rs"]
-        pub(crate) mod binary;
-    }
-
-    pub use limits::Limits;
-
-    /// As in the host, where it is the program's version.
-    pub(crate) const HOST_VERSION: &str = "0.0.0";
-}
 
 use model::gguf;
 use plugin::Limits;
@@ -50,7 +29,10 @@ pub fn gguf(bytes: &[u8]) {
     if let Ok(header) = gguf::read_header(bytes, bytes.len() as u64) {
         for tensor in &header.tensors {
             let end = tensor.offset.checked_add(tensor.bytes);
-            assert!(end.is_some_and(|end| end <= bytes.len() as u64), "{tensor:?} is outside the file");
+            assert!(
+                end.is_some_and(|end| end <= bytes.len() as u64),
+                "{tensor:?} is outside the file"
+            );
         }
         let _ = gguf::config_from_gguf(&header);
     }
@@ -154,7 +136,11 @@ fn open_model(path: &Path) {
     let name = path.to_str().expect("a temporary folder's name is text");
     if let Ok(model) = model::open(name, model::LoadFormat::Auto, 0) {
         for tensor in model.weights.iter() {
-            assert!(model.weights.read(tensor).is_ok(), "{} was accepted and cannot be read", tensor.name);
+            assert!(
+                model.weights.read(tensor).is_ok(),
+                "{} was accepted and cannot be read",
+                tensor.name
+            );
         }
         let _ = model.tokenizer();
     }

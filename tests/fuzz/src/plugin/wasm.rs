@@ -1,0 +1,4 @@
+//! Components.
+
+#[path = "../../../../host/src/plugin/wasm/binary.rs"]
+pub(crate) mod binary;
