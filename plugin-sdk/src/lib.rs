@@ -181,6 +181,7 @@ pub mod dylib;
 pub mod erased;
 mod export;
 mod fault;
+mod json;
 pub mod kinds;
 mod layers;
 pub mod manifest;
