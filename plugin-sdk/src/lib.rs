@@ -179,6 +179,7 @@ mod block;
 pub mod builtin;
 mod collector;
 mod column;
+mod columns;
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub mod dylib;
