@@ -1,11 +1,9 @@
 //! All collectors of a run, as one sink of the event stream.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::RunInfo;
-use lm_bench_plugin::manifest::Description;
 
 use super::builtin::BuiltinSession;
 use super::dylib::{DylibSession, LibraryError, LibraryFacts};
@@ -183,7 +181,7 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
 }
 
 /// Loads code through the doors.
-struct Loader<'a> {
+pub(super) struct Loader<'a> {
     policy: &'a Policy,
     clock: Clock,
     engine: Option<WasmEngine>,
@@ -192,7 +190,7 @@ struct Loader<'a> {
 impl<'a> Loader<'a> {
     /// Prepares for what was found. The WASM engine comes before all native code, because it installs signal
     /// handlers.
-    fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
+    pub(super) fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
         let any = found.iter().any(|found| matches!(found.code, Code::Wasm(..)));
         let engine = any
             .then(|| WasmEngine::new(&policy.limits, cache_folder(policy)))
@@ -223,7 +221,7 @@ impl<'a> Loader<'a> {
         Ok(Member::new(setup, self.clock.clone()))
     }
 
-    fn session(&self, found: &Found) -> Result<Box<dyn Session>, PluginError> {
+    pub(super) fn session(&self, found: &Found) -> Result<Box<dyn Session>, PluginError> {
         let limits = &self.policy.limits;
         let host = HostSide::new(LogBook::new(limits, self.clock.clone()));
         Ok(match (&found.code, &self.engine) {
@@ -266,32 +264,6 @@ impl Loader<'_> {
         let session = IsolatedSession::load(file, program.as_deref(), (limits, host), &self.clock)?;
         Ok(Box::new(session))
     }
-}
-
-/// Asks a plugin what it has to say about itself, which executes it: a component in its sandbox, a library in this
-/// process.
-///
-/// # Errors
-/// When it cannot be loaded or does not answer.
-pub(crate) fn describe(found: Found, policy: &Policy) -> Result<Description, PluginError> {
-    let silent = |found: &Found, reason: &dyn Display| PluginError::Silent {
-        place: found.place(),
-        reason: reason.to_string(),
-    };
-    let all = [found];
-    let loader = Loader::new(&all, policy)?;
-    let [found] = &all;
-    let mut session = loader.session(found)?;
-    let schema = session.describe().map_err(|failure| silent(found, &failure))?;
-    let config = serde_json::from_str(&schema).map_err(|error| silent(found, &error))?;
-    let run = serde_json::to_string(&RunInfo::default()).map_err(|error| silent(found, &error))?;
-    let subscription = match session.subscribe("{}", &run) {
-        Ok(subscription) => Some(subscription),
-        // It may need a configuration, or a run to look at.
-        Err(Failure::Fault(_)) => None,
-        Err(failure) => return Err(silent(found, &failure)),
-    };
-    Ok(Description { config, subscription })
 }
 
 fn cache_folder(policy: &Policy) -> Result<PathBuf, String> {

@@ -11,6 +11,7 @@ mod builtin;
 mod check;
 mod collectors;
 mod delivery;
+mod describe;
 mod dylib;
 mod error;
 mod failure;

@@ -9,14 +9,15 @@ mod toolchain;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use lm_bench_plugin::manifest::{DYLIB_DESCRIPTION, Manifest, WASM_DESCRIPTION};
+use lm_bench_plugin::manifest::{DYLIB_DESCRIPTION, Description, Manifest, WASM_DESCRIPTION};
 
-use super::collectors::describe;
+use super::describe::describe;
 use super::identity::is_id;
 use super::limits::Policy;
 use super::registry::Registry;
 use super::search::file_name;
 use super::session::Door;
+use cargo::Artefact;
 pub use error::BuildError;
 
 /// Target of WASM plugins: without WASI, so that the component imports nothing but the host's interface.
@@ -80,9 +81,22 @@ pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
         .target_dir
         .clone()
         .unwrap_or_else(|| package.target_directory.join("plugins"));
-    let library = cargo::compile(request, &package, &target_dir)?;
+    let compile = |artefact| cargo::compile(artefact, &request.dir, &package, &target_dir);
+    let library = compile(Artefact::Plugin(request.door))?;
     let registry = Registry::new(&Policy::default())?;
-    let bytes = described(&library, request.door, &registry)?;
+    let found = registry.find(&library.to_string_lossy())?;
+    found.check()?;
+    let schema = match request.door {
+        BuildDoor::Dylib => None,
+        BuildDoor::Wasm => Some(read(&compile(Artefact::Description)?)?),
+    };
+    // The author's own code, run by the author's own build: no process of its own, and no program that could serve it.
+    let policy = Policy {
+        in_process: true,
+        ..Policy::default()
+    };
+    let description = describe(&found, schema.as_deref(), &policy)?;
+    let bytes = with_description(&library, request.door, &description)?;
     let path = install(
         &bytes,
         &request.out,
@@ -105,24 +119,24 @@ pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
     })
 }
 
+fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
+    std::fs::read(path).map_err(|error| BuildError::Write {
+        path: path.to_owned(),
+        error,
+    })
+}
+
 /// The library's bytes with a section in which stands what it says of itself.
-fn described(library: &Path, door: BuildDoor, registry: &Registry) -> Result<Vec<u8>, BuildError> {
-    let found = registry.find(&library.to_string_lossy())?;
-    found.check()?;
-    // The author's own code, run by the author's own build: no process of its own, and no program that could serve it.
-    let policy = Policy {
-        in_process: true,
-        ..Policy::default()
-    };
-    let description = describe(found, &policy)?;
-    let description = serde_json::to_vec(&description).map_err(|error| BuildError::Answer {
+fn with_description(
+    library: &Path,
+    door: BuildDoor,
+    description: &Description,
+) -> Result<Vec<u8>, BuildError> {
+    let description = serde_json::to_vec(description).map_err(|error| BuildError::Answer {
         tool: library.display().to_string(),
         message: error.to_string(),
     })?;
-    let bytes = std::fs::read(library).map_err(|error| BuildError::Write {
-        path: library.to_owned(),
-        error,
-    })?;
+    let bytes = read(library)?;
     match door {
         BuildDoor::Wasm => Ok(section::with_custom_section(
             bytes,
