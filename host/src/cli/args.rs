@@ -346,6 +346,7 @@ mod tests {
             "--no-default-plugins",
             "--plugin-dir=d",
             "--allow-native",
+            "--in-process",
             "--output-format=json",
             "--detail",
             "--metric-percentiles=50,99.9",
