@@ -159,6 +159,11 @@ pub(super) struct PluginArgs {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_native: bool,
+
+    /// Lock file that pins plugins [default: lm-bench.lock, if there is one]
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<PathBuf>,
 }
 
 /// What is printed and written.
@@ -304,6 +309,7 @@ mod tests {
             "--no-default-plugins",
             "--plugin-dir=d",
             "--allow-native",
+            "--lock=l.lock",
             "--output-format=json",
             "--detail",
             "--metric-percentiles=50,99.9",

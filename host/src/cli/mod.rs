@@ -2,7 +2,9 @@
 
 mod args;
 mod exit;
+mod lock;
 mod output;
+mod pack;
 mod plugin;
 mod progress;
 mod replay;
@@ -31,9 +33,12 @@ enum Command {
     Run(Box<args::RunArgs>),
     /// Feed a recording to collectors and report
     Replay(replay::ReplayArgs),
-    /// List, inspect and build plugins
+    /// List, inspect, build and pin plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
+    /// Build, sign, verify and install packs of plugins
+    #[command(subcommand)]
+    Pack(pack::PackCommand),
 }
 
 /// Parses the command line, does what it says and gives the exit code.
@@ -55,6 +60,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Plugin(command) => plugin::plugin(&command),
+        Command::Pack(command) => pack::pack(&command),
     };
     match ended {
         Ok(exit) => exit.into(),

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
 
 use super::exit::{Exit, Failure};
+use super::lock;
 use super::output;
 use crate::plugin::build_plugin::{BuildDoor, BuildRequest, build};
 use crate::plugin::{Inspection, Listed, Policy, Registry};
@@ -20,6 +21,8 @@ pub(super) enum PluginCommand {
     Inspect(InspectArgs),
     /// Build a collector crate for a door
     Build(BuildArgs),
+    /// Pin plugins: write their digests to a lock file that runs hold them to
+    Lock(lock::LockArgs),
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +75,7 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
     match command {
         PluginCommand::List(args) => list(args),
         PluginCommand::Inspect(args) => inspect(args),
+        PluginCommand::Lock(args) => lock::lock(args),
         PluginCommand::Build(args) => {
             let request = BuildRequest {
                 dir: args.dir.clone(),

@@ -51,6 +51,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             defaults: !args.plugins.no_default_plugins,
             dirs: args.plugins.plugin_dir.clone(),
             allow_native: args.plugins.allow_native,
+            lock: args.plugins.lock.clone(),
             config: args.plugins.config(),
             limits: limits(args)?,
         },

@@ -94,6 +94,8 @@ pub struct PluginPlan {
     pub dirs: Vec<PathBuf>,
     /// Whether native plugins may be loaded.
     pub allow_native: bool,
+    /// Lock file that pins plugins.
+    pub lock: Option<PathBuf>,
     /// Configuration of each plugin by id.
     pub config: PluginConfig,
     /// What each plugin may take.
@@ -145,6 +147,8 @@ pub struct RunPlan {
     pub plugin_dir: Vec<PathBuf>,
     /// Permits native plugins, which can do whatever this user can.
     pub allow_native: bool,
+    /// Lock file that pins plugins; unset: `lm-bench.lock` in the working directory, if there is one.
+    pub lock: Option<PathBuf>,
     /// Configuration of plugins: key and value by plugin id.
     pub plugin_config: PluginConfig,
     /// What each plugin may take of memory, time and space in the result.
@@ -186,6 +190,7 @@ impl Default for RunPlan {
             no_default_plugins: false,
             plugin_dir: Vec::new(),
             allow_native: false,
+            lock: None,
             plugin_config: PluginConfig::new(),
             plugin_limits: Limits::default(),
             metric_percentiles: Percent::DEFAULT.to_vec(),
@@ -219,6 +224,7 @@ impl RunPlan {
             defaults: !self.no_default_plugins,
             dirs: self.plugin_dir.clone(),
             allow_native: self.allow_native,
+            lock: self.lock.clone(),
             config: self.plugin_config.clone(),
             limits: self.plugin_limits.clone(),
         }

@@ -27,6 +27,7 @@ fn requests(plan: &PluginPlan) -> (Requests, Policy) {
         allow_native: plan.allow_native,
         limits: plan.limits.clone(),
         plugin_dirs: plan.dirs.clone(),
+        lock: plan.lock.clone(),
         ..Policy::default()
     };
     (requests, policy)

@@ -42,10 +42,15 @@ pub struct BuiltPack {
 /// When a file is missing or not what `pack.toml` says, the pack would not be accepted, or the archive cannot be written.
 pub fn build(folder: &Path, out: &Path) -> Result<BuiltPack, PackError> {
     if !out.to_string_lossy().ends_with(ENDING) {
-        return Err(source_error(out, format!("a pack's archive is named NAME{ENDING}")));
+        return Err(source_error(
+            out,
+            format!("a pack's archive is named NAME{ENDING}"),
+        ));
     }
     if folder.join(SIGNATURE).symlink_metadata().is_ok() {
-        let text = format!("it holds a {SIGNATURE}, which would not hold for a new build; remove it, build, then sign");
+        let text = format!(
+            "it holds a {SIGNATURE}, which would not hold for a new build; remove it, build, then sign"
+        );
         return Err(source_error(folder, text));
     }
     let draft = read_regular(&folder.join(MANIFEST), Links::Refuse, MANIFEST_BYTES as u64)
@@ -101,12 +106,20 @@ fn complete(folder: &Path, manifest: &mut PackManifest, gathering: &mut Gatherin
             error,
         })?;
         plugin.requires = identity.requires;
-        stamp(folder, (&plugin.file, &bytes), (&mut plugin.sha256, &mut plugin.size))?;
+        stamp(
+            folder,
+            (&plugin.file, &bytes),
+            (&mut plugin.sha256, &mut plugin.size),
+        )?;
         gathering.fill(plugin.file.clone(), bytes);
     }
     for document in &mut manifest.documents {
         let bytes = read_named(folder, &document.file, gathering)?;
-        stamp(folder, (&document.file, &bytes), (&mut document.sha256, &mut document.size))?;
+        stamp(
+            folder,
+            (&document.file, &bytes),
+            (&mut document.sha256, &mut document.size),
+        )?;
         gathering.fill(document.file.clone(), bytes);
     }
     Ok(())
@@ -143,7 +156,8 @@ fn stamp(folder: &Path, file: (&str, &[u8]), stated: (&mut String, &mut u64)) ->
 /// Compresses a pack, and reads it again as its users will.
 fn pack(content: &Content, place: &Path) -> Result<Vec<u8>, PackError> {
     let bytes = archive::write(content, Vec::new()).map_err(PackError::write(place))?;
-    let read = archive::read(Cursor::new(&bytes), ContentLimits::default()).map_err(PackError::content(place))?;
+    let read =
+        archive::read(Cursor::new(&bytes), ContentLimits::default()).map_err(PackError::content(place))?;
     if read == *content {
         Ok(bytes)
     } else {

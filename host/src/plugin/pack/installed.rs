@@ -1,7 +1,7 @@
 //! Plugins of installed packs, as a run finds them by id. What is used is what was hashed and compared with the signed
 //! `pack.toml`: each file is read once, and nothing looks at its path again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use semver::Version;
 use serde_json::{Map, Value};
@@ -41,7 +41,7 @@ pub enum UseError {
 
 /// The user's installed packs.
 #[derive(Clone, Debug)]
-pub(crate) struct InstalledPacks {
+pub struct InstalledPacks {
     store: PackStore,
     /// The list of trusted keys; without a home there is none.
     trust: Option<PathBuf>,
@@ -63,7 +63,10 @@ pub struct InstalledPack {
 impl InstalledPack {
     /// Whether its plugins may be used.
     pub fn is_usable(&self) -> bool {
-        let allowed = self.receipt.as_ref().is_some_and(|receipt| receipt.allow_unsigned);
+        let allowed = self
+            .receipt
+            .as_ref()
+            .is_some_and(|receipt| receipt.allow_unsigned);
         self.manifest.is_some() && self.verdict.is_accepted(allowed)
     }
 }
@@ -79,13 +82,18 @@ pub(crate) struct Candidate {
 
 impl InstalledPacks {
     /// The packs in a folder, judged by the keys in a file.
-    pub(crate) fn new(root: PathBuf, trust: Option<PathBuf>) -> Self {
+    pub fn new(root: PathBuf, trust: Option<PathBuf>) -> Self {
         let store = PackStore::new(root);
         Self { store, trust }
     }
 
+    /// The folder.
+    pub(crate) fn root(&self) -> &Path {
+        self.store.root()
+    }
+
     /// All installed packs by name, newest version first.
-    pub(crate) fn list(&self) -> Vec<InstalledPack> {
+    pub fn list(&self) -> Vec<InstalledPack> {
         let places = self.store.list();
         if places.is_empty() {
             return Vec::new();
@@ -95,7 +103,10 @@ impl InstalledPacks {
             None => Ok(TrustStore::default()),
         };
         let now = Timestamp::from_unix(Clock::start().unix_ms() / 1_000);
-        places.into_iter().map(|place| judge(place, &trust, now)).collect()
+        places
+            .into_iter()
+            .map(|place| judge(place, &trust, now))
+            .collect()
     }
 
     /// Plugins of an id for this machine, the one that is taken first: the one whose digest is `pinned`, else that of the
@@ -115,8 +126,11 @@ impl InstalledPacks {
         let mut found = Vec::new();
         for pack in self.list() {
             let Some(manifest) = &pack.manifest else { continue };
-            let mut entries: Vec<&PackedPlugin> =
-                manifest.plugins.iter().filter(|plugin| plugin.is_for_host()).collect();
+            let mut entries: Vec<&PackedPlugin> = manifest
+                .plugins
+                .iter()
+                .filter(|plugin| plugin.is_for_host())
+                .collect();
             entries.sort_by_key(|plugin| plugin.door);
             found.extend(entries.into_iter().map(|entry| Candidate {
                 entry: entry.clone(),
@@ -205,7 +219,11 @@ impl Candidate {
             return Err(self.refused(format!("edited after installing: {problem}")));
         }
         if read.door != Door::from(self.entry.door) {
-            return Err(self.refused(format!("{} is no {} plugin", self.entry.file, Door::from(self.entry.door))));
+            return Err(self.refused(format!(
+                "{} is no {} plugin",
+                self.entry.file,
+                Door::from(self.entry.door)
+            )));
         }
         Ok(read)
     }

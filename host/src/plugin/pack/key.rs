@@ -28,7 +28,9 @@ pub enum KeyError {
     #[error("it is no public key: expected {PUBLIC_PREFIX} and 44 characters of base64")]
     NoPublicKey,
     /// Not the text of a private key.
-    #[error("it is no private key of `lm-bench pack keygen`: expected {SECRET_PREFIX} and 44 characters of base64")]
+    #[error(
+        "it is no private key of `lm-bench pack keygen`: expected {SECRET_PREFIX} and 44 characters of base64"
+    )]
     NoSecretKey,
     /// A private key where the public one belongs.
     #[error("it is a private key, which nobody but its owner should have; give the public one (NAME.pub)")]
@@ -37,7 +39,9 @@ pub enum KeyError {
     #[error("it is a public key with which anybody can sign")]
     Weak,
     /// Others can read a private key.
-    #[error("others can read this private key (mode {0:o}): run `chmod 600` on it, and think of who has read it")]
+    #[error(
+        "others can read this private key (mode {0:o}): run `chmod 600` on it, and think of who has read it"
+    )]
     Open(u32),
     /// The system does not give random bytes.
     #[error("the system gives no random bytes: {0}")]
@@ -296,7 +300,10 @@ mod tests {
     fn a_private_key_that_others_can_read_is_not_used() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("key");
-        SecretKey::generate().expect("random bytes").write(&path).expect("written");
+        SecretKey::generate()
+            .expect("random bytes")
+            .write(&path)
+            .expect("written");
         fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("own file");
         let error = SecretKey::read(&path).err().expect("refused").to_string();
         assert!(error.contains("640") && error.contains("chmod 600"), "{error}");

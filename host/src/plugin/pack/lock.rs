@@ -125,7 +125,9 @@ impl Lock {
             toml::from_str(text).map_err(|error| unreadable(one_line(&error.to_string())))?;
         if document.schema != SCHEMA {
             let found = document.schema;
-            return Err(unreadable(format!("it has layout {found}, this lm-bench reads layout {SCHEMA}")));
+            return Err(unreadable(format!(
+                "it has layout {found}, this lm-bench reads layout {SCHEMA}"
+            )));
         }
         let mut ids = std::collections::BTreeSet::new();
         for entry in &document.plugins {
@@ -164,7 +166,10 @@ impl Lock {
         if Door::from(pinned.door) == door && sha256 == Some(pinned.sha256.as_str()) {
             return Ok(true);
         }
-        let found = sha256.map_or_else(|| door.to_string(), |sha256| format!("{door} with sha256 {sha256}"));
+        let found = sha256.map_or_else(
+            || door.to_string(),
+            |sha256| format!("{door} with sha256 {sha256}"),
+        );
         Err(LockError::Differs {
             path: self.path.clone(),
             id: id.to_owned(),
@@ -236,8 +241,14 @@ mod tests {
         lock.pin(entry("acme", 'a'));
         let digest = "a".repeat(64);
         assert!(lock.check("acme", Door::Wasm, Some(&digest)).expect("pinned"));
-        assert!(!lock.check("other", Door::Wasm, Some(&digest)).expect("not pinned"));
-        let other = lock.check("acme", Door::Wasm, Some(&"b".repeat(64))).expect_err("refused");
+        assert!(
+            !lock
+                .check("other", Door::Wasm, Some(&digest))
+                .expect("not pinned")
+        );
+        let other = lock
+            .check("acme", Door::Wasm, Some(&"b".repeat(64)))
+            .expect_err("refused");
         assert!(other.to_string().contains("pack acme@1.0.0"), "{other}");
         assert!(lock.check("acme", Door::Dylib, Some(&digest)).is_err());
         assert!(lock.check("acme", Door::Builtin, None).is_err());

@@ -138,7 +138,12 @@ impl NamedFile<'_> {
     /// Says so if a file of this size and digest is not the one that is named.
     pub fn differs(&self, size: u64, sha256: &str) -> Option<String> {
         let same = size == self.size && sha256 == self.sha256;
-        (!same).then(|| format!("{} is not the file whose sha256 and size pack.toml gives", self.file))
+        (!same).then(|| {
+            format!(
+                "{} is not the file whose sha256 and size pack.toml gives",
+                self.file
+            )
+        })
     }
 }
 
@@ -149,7 +154,9 @@ impl PackManifest {
     /// When it is not of this layout, a value is not allowed, or a digest or size is missing.
     pub fn parse(bytes: &[u8]) -> Result<Self, PackManifestError> {
         let manifest = Self::parse_draft(bytes)?;
-        let incomplete = manifest.files().find(|file| file.sha256.is_empty() || file.size == 0);
+        let incomplete = manifest
+            .files()
+            .find(|file| file.sha256.is_empty() || file.size == 0);
         if let Some(file) = incomplete {
             return Err(PackManifestError::Incomplete(file.file.to_owned()));
         }
@@ -208,14 +215,21 @@ impl PackManifest {
         let table = self.config.get(id);
         // Values without a JSON form were refused when the text was read.
         table
-            .and_then(|table| table.iter().map(|(key, value)| Some((key.clone(), json(value)?))).collect())
+            .and_then(|table| {
+                table
+                    .iter()
+                    .map(|(key, value)| Some((key.clone(), json(value)?)))
+                    .collect()
+            })
             .unwrap_or_default()
     }
 
     fn check(&self) -> Result<(), String> {
         if !is_id(&self.name) {
             let name = short(&self.name);
-            return Err(format!("name {name:?} is not 2 to 63 of a-z, 0-9 and -, a letter first"));
+            return Err(format!(
+                "name {name:?} is not 2 to 63 of a-z, 0-9 and -, a letter first"
+            ));
         }
         check_version(&self.version)?;
         check_line("license", &self.license)?;
@@ -248,18 +262,26 @@ impl PackManifest {
             .iter()
             .find(|plugin| !forms.insert((&plugin.id, plugin.door, &plugin.target)));
         match again {
-            Some(again) => Err(format!("plugin {} is there twice for one door and target", again.id)),
+            Some(again) => Err(format!(
+                "plugin {} is there twice for one door and target",
+                again.id
+            )),
             None => Ok(()),
         }
     }
 
     fn check_config(&self, id: &str, table: &toml::Table) -> Result<(), String> {
         if self.plugins.iter().all(|plugin| plugin.id != id) {
-            return Err(format!("config is given for {:?}, which is no plugin of it", short(id)));
+            return Err(format!(
+                "config is given for {:?}, which is no plugin of it",
+                short(id)
+            ));
         }
         let values: Option<Vec<_>> = table.values().map(json).collect();
         let Some(values) = values else {
-            return Err(format!("config of {id} has a date, inf or nan, which JSON does not have"));
+            return Err(format!(
+                "config of {id} has a date, inf or nan, which JSON does not have"
+            ));
         };
         let bytes: usize = values.iter().map(|value| value.to_string().len()).sum();
         if bytes > CONFIG_BYTES {
@@ -274,7 +296,9 @@ impl PackedPlugin {
         let Self { id, file, target, .. } = self;
         if !is_id(id) {
             let id = short(id);
-            return Err(format!("plugin id {id:?} is not 2 to 63 of a-z, 0-9 and -, a letter first"));
+            return Err(format!(
+                "plugin id {id:?} is not 2 to 63 of a-z, 0-9 and -, a letter first"
+            ));
         }
         check_file(file, &self.sha256)?;
         let (ending, wants_target) = match self.door {
@@ -287,7 +311,9 @@ impl PackedPlugin {
         match target {
             Some(_) if !wants_target => return Err(format!("{file}: a component has no target")),
             None if wants_target => {
-                return Err(format!("{file}: a native library needs a target such as x86_64-unknown-linux-gnu"));
+                return Err(format!(
+                    "{file}: a native library needs a target such as x86_64-unknown-linux-gnu"
+                ));
             }
             Some(target) if !is_target(target) => {
                 return Err(format!("{file}: {:?} is no target", short(target)));
@@ -297,14 +323,18 @@ impl PackedPlugin {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
         let is_interface = |text: &String| (1..=128).contains(&text.len()) && text.bytes().all(fits);
         if self.requires.len() > REQUIRES || !self.requires.iter().all(is_interface) {
-            return Err(format!("{file}: requires has more than {REQUIRES} entries or one that is no interface"));
+            return Err(format!(
+                "{file}: requires has more than {REQUIRES} entries or one that is no interface"
+            ));
         }
         Ok(())
     }
 
     /// Whether the file is for this program's machine and system.
     pub fn is_for_host(&self) -> bool {
-        self.target.as_deref().is_none_or(|target| target == host_target())
+        self.target
+            .as_deref()
+            .is_none_or(|target| target == host_target())
     }
 }
 
@@ -338,7 +368,9 @@ fn check_version(version: &Version) -> Result<(), String> {
 
 fn check_line(key: &str, text: &str) -> Result<(), String> {
     if text.is_empty() || text.len() > TEXT_BYTES || text.chars().any(char::is_control) {
-        return Err(format!("{key} is empty, not one line, or longer than {TEXT_BYTES} bytes"));
+        return Err(format!(
+            "{key} is empty, not one line, or longer than {TEXT_BYTES} bytes"
+        ));
     }
     Ok(())
 }

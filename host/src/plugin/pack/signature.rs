@@ -63,17 +63,25 @@ impl PackSignature {
     /// When it is none of this layout.
     pub fn parse(bytes: &[u8]) -> Result<Self, SignatureError> {
         if bytes.len() > SIGNATURE_BYTES {
-            return Err(SignatureError(format!("it has more than {SIGNATURE_BYTES} bytes")));
+            return Err(SignatureError(format!(
+                "it has more than {SIGNATURE_BYTES} bytes"
+            )));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| SignatureError(error.to_string()))?;
-        let read: Self = toml::from_str(text).map_err(|error| SignatureError(one_line(&error.to_string())))?;
+        let read: Self =
+            toml::from_str(text).map_err(|error| SignatureError(one_line(&error.to_string())))?;
         if read.schema != SCHEMA {
-            let text = format!("it has layout {}, this lm-bench reads layout {SCHEMA}", read.schema);
+            let text = format!(
+                "it has layout {}, this lm-bench reads layout {SCHEMA}",
+                read.schema
+            );
             return Err(SignatureError(text));
         }
         match read.raw() {
             Some(_) => Ok(read),
-            None => Err(SignatureError("its signature is not 64 bytes in base64".to_owned())),
+            None => Err(SignatureError(
+                "its signature is not 64 bytes in base64".to_owned(),
+            )),
         }
     }
 
@@ -152,7 +160,9 @@ mod tests {
             format!("{text}extra = 1\n"),
         ];
         for case in cases {
-            let error = PackSignature::parse(case.as_bytes()).expect_err("refused").to_string();
+            let error = PackSignature::parse(case.as_bytes())
+                .expect_err("refused")
+                .to_string();
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         assert!(PackSignature::parse(&[0xff]).is_err());

@@ -98,6 +98,11 @@ impl PackStore {
         Self { root }
     }
 
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Installs a pack whose content was verified. Installations and removals at the same time follow one another.
     ///
     /// # Errors
@@ -241,7 +246,11 @@ fn renew(
         Ok(installed) => installed,
         Err(error) => {
             let problem = error.to_string();
-            return Err(PackError::Damaged { name, version, problem });
+            return Err(PackError::Damaged {
+                name,
+                version,
+                problem,
+            });
         }
     };
     let without_signature = |content: &Content| {
@@ -253,7 +262,11 @@ fn renew(
         let same_text = installed.get(MANIFEST) == content.get(MANIFEST);
         if same_text {
             let problem = "its files are not the ones of its pack.toml".to_owned();
-            return Err(PackError::Damaged { name, version, problem });
+            return Err(PackError::Damaged {
+                name,
+                version,
+                problem,
+            });
         }
         return Err(PackError::OtherContent { name, version });
     }
@@ -272,7 +285,12 @@ fn renew(
         // A pack does not lose its signature because a copy without it comes by.
         None => return Ok(Installed::Unchanged),
     }
-    write(RECEIPT, receipt_text(receipt).map_err(PackError::write(target))?.as_bytes())?;
+    write(
+        RECEIPT,
+        receipt_text(receipt)
+            .map_err(PackError::write(target))?
+            .as_bytes(),
+    )?;
     Ok(Installed::Renewed)
 }
 

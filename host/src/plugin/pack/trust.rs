@@ -39,7 +39,9 @@ pub enum TrustError {
     #[error("{0:?} is no name for a key: give 2 to 63 of a-z, 0-9 and -, a letter first")]
     Name(String),
     /// The name stands for another key.
-    #[error("{name} is the name of another trusted key ({fingerprint}); remove it first, or give another name")]
+    #[error(
+        "{name} is the name of another trusted key ({fingerprint}); remove it first, or give another name"
+    )]
     NameTaken {
         /// The name.
         name: String,
@@ -105,7 +107,9 @@ impl TrustStore {
             toml::from_str(text).map_err(|error| unreadable(one_line(&error.to_string())))?;
         if document.schema != SCHEMA {
             let found = document.schema;
-            return Err(unreadable(format!("it has layout {found}, this lm-bench reads layout {SCHEMA}")));
+            return Err(unreadable(format!(
+                "it has layout {found}, this lm-bench reads layout {SCHEMA}"
+            )));
         }
         Ok(Self { keys: document.keys })
     }
@@ -239,7 +243,12 @@ mod tests {
     fn a_list_that_cannot_be_read_is_never_taken_for_an_empty_one() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("trust.toml");
-        for text in ["schema = 2\n", "keys = 1", "schema = 1\n[[keys]]\nname = \"a\"\n", "\u{0}"] {
+        for text in [
+            "schema = 2\n",
+            "keys = 1",
+            "schema = 1\n[[keys]]\nname = \"a\"\n",
+            "\u{0}",
+        ] {
             fs::write(&path, text).expect("a written file");
             let error = TrustStore::read(&path).expect_err("refused").to_string();
             assert_eq!(error.lines().count(), 1, "{error}");

@@ -7,7 +7,8 @@ const DRAFT: &str = "schema = 1\nname = \"acme-pack\"\nversion = \"1.0.0\"\nlice
 
 fn folder(draft: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a written file");
+    let write =
+        |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a written file");
     fs::create_dir(folder.path().join("wasm")).expect("a folder");
     write("pack.toml", draft.as_bytes());
     write("wasm/acme_probe.wasm", &component("acme-probe"));
@@ -37,7 +38,10 @@ fn what_the_text_leaves_out_is_filled_in_and_documents_are_taken_along() {
     assert_eq!(plugin.requires, ["lmb.collector/1"]);
     let content = source::read(&out).expect("a pack");
     let names: Vec<&str> = content.files().map(|(name, _)| name).collect();
-    assert_eq!(names, ["LICENSE", "README.md", "pack.toml", "wasm/acme_probe.wasm"]);
+    assert_eq!(
+        names,
+        ["LICENSE", "README.md", "pack.toml", "wasm/acme_probe.wasm"]
+    );
     let (verdict, manifest) = verify(&content, &TrustStore::default(), now());
     assert_eq!(verdict.state, PackState::Unsigned);
     assert_eq!(manifest, Some(built.manifest));
@@ -56,12 +60,27 @@ fn equal_folders_give_equal_archives() {
 #[test]
 fn a_plugin_that_is_not_what_the_text_says_is_refused() {
     let cases = [
-        (DRAFT.replace("acme-probe", "acme-other"), "holds plugin acme-probe, pack.toml says acme-other"),
-        (DRAFT.replace("\"wasm\"", "\"dylib\"\ntarget = \"x86_64-unknown-linux-gnu\""), "NAME.so"),
-        (DRAFT.replace("wasm/acme_probe.wasm", "acme_probe.wasm"), "No such file"),
-        (format!("{DRAFT}sha256 = \"{}\"\n", "0".repeat(64)), "pack.toml says otherwise"),
+        (
+            DRAFT.replace("acme-probe", "acme-other"),
+            "holds plugin acme-probe, pack.toml says acme-other",
+        ),
+        (
+            DRAFT.replace("\"wasm\"", "\"dylib\"\ntarget = \"x86_64-unknown-linux-gnu\""),
+            "NAME.so",
+        ),
+        (
+            DRAFT.replace("wasm/acme_probe.wasm", "acme_probe.wasm"),
+            "No such file",
+        ),
+        (
+            format!("{DRAFT}sha256 = \"{}\"\n", "0".repeat(64)),
+            "pack.toml says otherwise",
+        ),
         (format!("{DRAFT}size = 1\n"), "pack.toml says otherwise"),
-        (format!("{DRAFT}requires = [\"lmb.probe/1\"]\n"), "requires lmb.collector/1, pack.toml says lmb.probe/1"),
+        (
+            format!("{DRAFT}requires = [\"lmb.probe/1\"]\n"),
+            "requires lmb.collector/1, pack.toml says lmb.probe/1",
+        ),
         (DRAFT.replace("schema = 1", "schema = 3"), "layout 3"),
     ];
     for (draft, words) in cases {
@@ -95,7 +114,14 @@ fn archives_and_folders_are_signed_and_signed_again() {
     let out = folder.path().join("out.tar.zst");
     build(folder.path(), &out).expect("built");
     let unsigned = source::read(&out).expect("a pack");
-    let judged = |path: &Path| verify(&source::read(path).expect("a pack"), &TrustStore::default(), now()).0;
+    let judged = |path: &Path| {
+        verify(
+            &source::read(path).expect("a pack"),
+            &TrustStore::default(),
+            now(),
+        )
+        .0
+    };
     let first = sign(&out, &secret(), now(), 30).expect("signed");
     assert_eq!(first.expires, now().after_days(30));
     assert_eq!(judged(&out).state, PackState::UnknownKey);
@@ -116,7 +142,9 @@ fn archives_and_folders_are_signed_and_signed_again() {
 fn what_is_no_whole_pack_is_not_signed() {
     let folder = folder(DRAFT);
     // The author's own folder: digests are missing.
-    let error = sign(folder.path(), &secret(), now(), 30).expect_err("refused").to_string();
+    let error = sign(folder.path(), &secret(), now(), 30)
+        .expect_err("refused")
+        .to_string();
     assert!(error.contains("pack build"), "{error}");
     assert!(!folder.path().join("pack.sig").exists());
     let file = folder.path().join("x.tar.zst");

@@ -50,7 +50,8 @@ fn today() -> Timestamp {
 fn signed_today(version: &str, plugin: &[u8], days: u32) -> (Content, PackManifest) {
     let (mut content, manifest) = signed(version, plugin);
     let text = content.get(MANIFEST).expect("a description");
-    let signature = super::super::signature::PackSignature::sign(&secret(), text, today(), today().after_days(days));
+    let signature =
+        super::super::signature::PackSignature::sign(&secret(), text, today(), today().after_days(days));
     content.set_signature(signature.to_toml().expect("TOML").into_bytes());
     (content, manifest)
 }
@@ -111,7 +112,10 @@ fn a_file_that_was_edited_after_installing_is_refused() {
     let mut other = component("acme-probe");
     other.extend([0, 2, 1, b'x']);
     fs::write(&file, other).expect("a written file");
-    assert!(home.refusal().contains("edited after installing: acme_probe.wasm"));
+    assert!(
+        home.refusal()
+            .contains("edited after installing: acme_probe.wasm")
+    );
     fs::remove_file(&file).expect("a file");
     std::os::unix::fs::symlink("/etc/hostname", &file).expect("a link");
     assert!(home.refusal().contains("symbolic link"));
@@ -133,7 +137,10 @@ fn the_newest_version_is_taken_unless_another_one_is_pinned() {
     home.install(&unsigned("1.9.0", &old), true);
     home.install(&unsigned("1.10.0", &new), true);
     assert_eq!(home.read().expect("allowed").bytes, new);
-    let digest = home.packs().candidates("acme-probe", None)[1].read(&Limits::default()).expect("a plugin").sha256;
+    let digest = home.packs().candidates("acme-probe", None)[1]
+        .read(&Limits::default())
+        .expect("a plugin")
+        .sha256;
     let pinned = home.packs().candidates("acme-probe", Some(&digest));
     assert_eq!(pinned[0].read(&Limits::default()).expect("a plugin").bytes, old);
     assert_eq!(pinned.len(), 2);
@@ -146,5 +153,10 @@ fn a_pack_under_the_name_of_another_is_not_used() {
     let packs = home.folder.path().join("packs");
     fs::rename(packs.join("acme-pack/1.0.0"), packs.join("acme-pack/2.0.0")).expect("renamed");
     assert!(home.packs().candidates("acme-probe", None).is_empty());
-    assert!(home.packs().list()[0].verdict.to_string().contains("acme-pack 1.0.0"));
+    assert!(
+        home.packs().list()[0]
+            .verdict
+            .to_string()
+            .contains("acme-pack 1.0.0")
+    );
 }

@@ -31,7 +31,11 @@ fn a_description_is_the_same_after_it_was_written_and_read() {
 fn a_draft_may_leave_out_what_building_fills_in() {
     let drafted: String = good()
         .lines()
-        .filter(|line| !["sha256", "size", "requires"].iter().any(|key| line.starts_with(key)))
+        .filter(|line| {
+            !["sha256", "size", "requires"]
+                .iter()
+                .any(|key| line.starts_with(key))
+        })
         .map(|line| format!("{line}\n"))
         .collect();
     let draft = PackManifest::parse_draft(drafted.as_bytes()).expect("a draft");
@@ -49,23 +53,50 @@ fn each_mistake_is_named() {
         (good().replace("1.2.0", "1.2"), "cannot be read"),
         (good().replace("1.2.0", "1.2.0+build"), "build metadata"),
         (good().replace("1.2.0", "1.2.0-RC"), "upper-case"),
-        (good().replace("license = \"MIT\"", "license = \"\""), "license is empty"),
-        (good().replace("about = \"a\"", "about = \"a\\nb\""), "not one line"),
+        (
+            good().replace("license = \"MIT\"", "license = \"\""),
+            "license is empty",
+        ),
+        (
+            good().replace("about = \"a\"", "about = \"a\\nb\""),
+            "not one line",
+        ),
         (good().replace("about", "abuot"), "abuot"),
-        (good().replace("acme_probe.wasm", "../acme_probe.wasm"), "a part . or .."),
+        (
+            good().replace("acme_probe.wasm", "../acme_probe.wasm"),
+            "a part . or ..",
+        ),
         (good().replace("acme_probe.wasm", "/acme_probe.wasm"), "absolute"),
         (good().replace("acme_probe.wasm", "acme_probe.cwasm"), "NAME.wasm"),
         (good().replace("acme_probe.wasm", "pack.toml"), "NAME.wasm"),
         (good().replace("size = ", "size = -"), "cannot be read"),
         (good().replace("sha256 = \"", "sha256 = \"F"), "64 digits"),
         (good().replace("\"wasm\"", "\"native\""), "cannot be read"),
-        (good().replace("file =", "target = \"x86_64-unknown-linux-gnu\"\nfile ="), "no target"),
+        (
+            good().replace("file =", "target = \"x86_64-unknown-linux-gnu\"\nfile ="),
+            "no target",
+        ),
         (good().replace("lmb.collector/1", "lmb collector"), "no interface"),
-        (good().replace("[config.acme-probe]", "[config.other]"), "no plugin of it"),
-        (good().replace("window = 64", "window = nan"), "JSON does not have"),
-        (good().replace("window = 64", "window = [2026-12-01]"), "JSON does not have"),
-        (good().replace("window = 64", &format!("window = \"{}\"", "x".repeat(70_000))), "65536 bytes"),
-        (good().replace("[config", &format!("{library}[config")), "needs a target"),
+        (
+            good().replace("[config.acme-probe]", "[config.other]"),
+            "no plugin of it",
+        ),
+        (
+            good().replace("window = 64", "window = nan"),
+            "JSON does not have",
+        ),
+        (
+            good().replace("window = 64", "window = [2026-12-01]"),
+            "JSON does not have",
+        ),
+        (
+            good().replace("window = 64", &format!("window = \"{}\"", "x".repeat(70_000))),
+            "65536 bytes",
+        ),
+        (
+            good().replace("[config", &format!("{library}[config")),
+            "needs a target",
+        ),
         (
             good().replace("[config", &format!("{library}target = \"linux\"\n[config")),
             "is no target",
@@ -74,11 +105,22 @@ fn each_mistake_is_named() {
             good().replace("[config", "[[documents]]\nfile = \"install.sh\"\n[config"),
             "no document",
         ),
-        (good().split("[[plugins]]").next().expect("a head").to_owned(), "plugins"),
+        (
+            good().split("[[plugins]]").next().expect("a head").to_owned(),
+            "plugins",
+        ),
         ("\u{0}".to_owned(), "cannot be read"),
         (String::new(), "schema"),
         ("#".repeat(MANIFEST_BYTES + 1), "more than 1048576 bytes"),
-        (format!("{}window2 = {}1{}", good(), "[".repeat(50_000), "]".repeat(50_000)), "cannot be read"),
+        (
+            format!(
+                "{}window2 = {}1{}",
+                good(),
+                "[".repeat(50_000),
+                "]".repeat(50_000)
+            ),
+            "cannot be read",
+        ),
     ];
     for (text, words) in cases {
         let error = error(&text);
@@ -100,7 +142,11 @@ fn one_plugin_may_have_a_file_for_each_target_and_no_two_for_one() {
     let (x86, arm) = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu");
     let both = with(&(entry(x86, "x86/p.so") + &entry(arm, "arm/p.so")));
     let manifest = PackManifest::parse(both.as_bytes()).expect("a description");
-    let host = manifest.plugins.iter().filter(|plugin| plugin.is_for_host()).count();
+    let host = manifest
+        .plugins
+        .iter()
+        .filter(|plugin| plugin.is_for_host())
+        .count();
     assert_eq!(host, 2, "the component and one library");
     assert!(error(&with(&(entry(x86, "a.so") + &entry(x86, "b.so")))).contains("twice for one door"));
     assert!(error(&with(&(entry(x86, "a.so") + &entry(arm, "a.so")))).contains("a.so is named twice"));

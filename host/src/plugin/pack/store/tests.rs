@@ -1,5 +1,5 @@
-use super::super::testing::{component, now, secret, signed, unsigned};
 use super::super::signature::PackSignature;
+use super::super::testing::{component, now, secret, signed, unsigned};
 use super::*;
 
 fn install(store: &PackStore, pack: &(Content, PackManifest)) -> Result<Installed, PackError> {
@@ -45,12 +45,18 @@ fn a_pack_is_installed_once_and_removed() {
 
     install(&store, &signed("1.10.0", &plugin)).expect("installed");
     install(&store, &signed("1.9.0-rc.1", &plugin)).expect("installed");
-    assert_eq!(labels(&store), ["acme-pack@1.10.0", "acme-pack@1.9.0-rc.1", "acme-pack@1.0.0"]);
+    assert_eq!(
+        labels(&store),
+        ["acme-pack@1.10.0", "acme-pack@1.9.0-rc.1", "acme-pack@1.0.0"]
+    );
     let error = store.remove("acme-pack").expect_err("several").to_string();
     assert!(error.contains("1.10.0, 1.9.0-rc.1, 1.0.0"), "{error}");
     store.remove("acme-pack@1.10.0").expect("removed");
     store.remove("acme-pack@1.9.0-rc.1").expect("removed");
-    assert_eq!(store.remove("acme-pack").expect("removed").label(), "acme-pack@1.0.0");
+    assert_eq!(
+        store.remove("acme-pack").expect("removed").label(),
+        "acme-pack@1.0.0"
+    );
     assert!(everything(&folder.path().join("data/packs")).is_empty());
     let error = store.remove("acme-pack").expect_err("gone").to_string();
     assert_eq!(error, "no pack acme-pack is installed (installed are: none)");
@@ -63,8 +69,19 @@ fn removing_never_leaves_the_folder() {
     install(&store, &signed("1.0.0", &component("acme-probe"))).expect("installed");
     fs::create_dir_all(folder.path().join("victim/1.0.0")).expect("a folder");
     let before = everything(folder.path());
-    for target in ["../victim", "../victim@1.0.0", "acme-pack@../../victim", "acme-pack@", "", "@", "/"] {
-        assert!(matches!(store.remove(target), Err(PackError::NotInstalled { .. })), "{target}");
+    for target in [
+        "../victim",
+        "../victim@1.0.0",
+        "acme-pack@../../victim",
+        "acme-pack@",
+        "",
+        "@",
+        "/",
+    ] {
+        assert!(
+            matches!(store.remove(target), Err(PackError::NotInstalled { .. })),
+            "{target}"
+        );
     }
     assert_eq!(everything(folder.path()), before);
 }
@@ -94,11 +111,17 @@ fn a_renewed_signature_replaces_the_old_one_and_is_not_lost_again() {
     let renewed = PackSignature::sign(&secret(), text, now(), now().after_days(300));
     let renewed = renewed.to_toml().expect("TOML");
     content.set_signature(renewed.clone().into_bytes());
-    assert_eq!(install(&store, &(content, manifest)).expect("renewed"), Installed::Renewed);
+    assert_eq!(
+        install(&store, &(content, manifest)).expect("renewed"),
+        Installed::Renewed
+    );
     let path = folder.path().join("acme-pack/1.0.0/pack.sig");
     assert_eq!(fs::read_to_string(&path).expect("a file"), renewed);
     let plain = unsigned("1.0.0", &component("acme-probe"));
-    assert_eq!(install(&store, &plain).expect("nothing to do"), Installed::Unchanged);
+    assert_eq!(
+        install(&store, &plain).expect("nothing to do"),
+        Installed::Unchanged
+    );
     assert_eq!(fs::read_to_string(&path).expect("a file"), renewed);
 }
 
@@ -188,6 +211,12 @@ fn a_receipt_holds_for_the_description_it_was_written_for() {
     assert_eq!(Receipt::read(&place, text), Some(receipt));
     assert_eq!(Receipt::read(&place, b"another"), None);
     let withdrawn = Receipt::new(&content, now(), false);
-    assert_eq!(store.install(&content, &manifest, &withdrawn).expect("there"), Installed::Renewed);
-    assert_eq!(Receipt::read(&place, text).map(|receipt| receipt.allow_unsigned), Some(false));
+    assert_eq!(
+        store.install(&content, &manifest, &withdrawn).expect("there"),
+        Installed::Renewed
+    );
+    assert_eq!(
+        Receipt::read(&place, text).map(|receipt| receipt.allow_unsigned),
+        Some(false)
+    );
 }

@@ -52,7 +52,11 @@ fn whatever_is_changed_after_signing_is_an_edit() {
     let text = String::from_utf8(pack.get(MANIFEST).expect("a description").to_vec()).expect("text");
     let of = |pack: &Content| state(pack, &acme, NOW);
     let edits = [
-        changed(&pack, MANIFEST, Some(text.replace("window = 64", "window = 65").as_bytes())),
+        changed(
+            &pack,
+            MANIFEST,
+            Some(text.replace("window = 64", "window = 65").as_bytes()),
+        ),
         changed(&pack, MANIFEST, Some(format!("{text}#").as_bytes())),
         changed(&pack, MANIFEST, Some(b"no TOML")),
         changed(&pack, "acme_probe.wasm", Some(&component("acme-prone"))),
@@ -64,7 +68,10 @@ fn whatever_is_changed_after_signing_is_an_edit() {
     }
     // The signature of another version of the same pack.
     let (other, _) = signed("1.0.1", &component("acme-probe"));
-    assert_eq!(of(&changed(&pack, SIGNATURE, other.get(SIGNATURE))), PackState::Edited);
+    assert_eq!(
+        of(&changed(&pack, SIGNATURE, other.get(SIGNATURE))),
+        PackState::Edited
+    );
 }
 
 #[test]
@@ -86,13 +93,28 @@ fn what_is_no_whole_pack_is_broken() {
     let (plain, _) = unsigned("1.0.0", &component("acme-probe"));
     let broken = [
         (changed(&pack, MANIFEST, None), "no pack.toml"),
-        (changed(&pack, SIGNATURE, Some(b"signed, honestly")), "pack.sig cannot be read"),
+        (
+            changed(&pack, SIGNATURE, Some(b"signed, honestly")),
+            "pack.sig cannot be read",
+        ),
         (changed(&pack, SIGNATURE, Some(b"")), "pack.sig cannot be read"),
-        (changed(&pack, "install.sh", Some(b"rm")), "install.sh is in the pack"),
-        (changed(&pack, "README.md", Some(b"hi")), "README.md is in the pack"),
+        (
+            changed(&pack, "install.sh", Some(b"rm")),
+            "install.sh is in the pack",
+        ),
+        (
+            changed(&pack, "README.md", Some(b"hi")),
+            "README.md is in the pack",
+        ),
         (changed(&plain, MANIFEST, Some(b"no TOML")), "cannot be read"),
-        (changed(&plain, "acme_probe.wasm", None), "acme_probe.wasm is missing"),
-        (changed(&plain, "acme_probe.wasm", Some(b"x")), "is not the file whose sha256"),
+        (
+            changed(&plain, "acme_probe.wasm", None),
+            "acme_probe.wasm is missing",
+        ),
+        (
+            changed(&plain, "acme_probe.wasm", Some(b"x")),
+            "is not the file whose sha256",
+        ),
     ];
     for (pack, words) in broken {
         let (verdict, _) = verify(&pack, &acme, now());
@@ -126,5 +148,8 @@ fn the_sentence_names_key_and_time() {
         format!("signed by the trusted key acme ({fingerprint}), valid until {end}")
     );
     let (verdict, _) = verify(&pack, &TrustStore::default(), now());
-    assert_eq!(verdict.to_string(), format!("signed by an unknown key {fingerprint}"));
+    assert_eq!(
+        verdict.to_string(),
+        format!("signed by an unknown key {fingerprint}")
+    );
 }
