@@ -3,6 +3,7 @@
 mod bad_input;
 mod demo;
 mod interruption;
+mod packs;
 mod plugins;
 mod program;
 mod recordings;

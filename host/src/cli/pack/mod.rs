@@ -5,7 +5,6 @@ mod show;
 mod trust;
 mod change;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -75,9 +74,8 @@ fn print(format: &FormatArgs, lines: &[(&str, String)], value: &impl Serialize) 
         Format::Json => print_json(value),
         Format::Text => {
             let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
-            let text = lines.iter().fold(String::new(), |mut text, (name, value)| {
-                let _ = writeln!(text, "{name:<width$}{value}");
-                text
+            let text = lines.iter().fold(String::new(), |text, (name, value)| {
+                text + format!("{name:<width$}{value}").trim_end() + "\n"
             });
             output::result(&text)
         }

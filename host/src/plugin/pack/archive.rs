@@ -22,7 +22,7 @@ const LEVEL: i32 = 12;
 ///
 /// # Errors
 /// When it is damaged, truncated, passes a limit, or holds what no pack holds.
-pub fn read(source: impl Read, limits: ContentLimits) -> Result<Content, ContentError> {
+pub(super) fn read(source: impl Read, limits: ContentLimits) -> Result<Content, ContentError> {
     let taken = Rc::new(Cell::new(0));
     let counted = Counted {
         source,
@@ -196,7 +196,7 @@ impl<R: Read> Read for Bounded<R> {
 ///
 /// # Errors
 /// When the target cannot be written.
-pub fn write<W: Write>(content: &Content, target: W) -> io::Result<W> {
+pub(super) fn write<W: Write>(content: &Content, target: W) -> io::Result<W> {
     let mut encoder = zstd::stream::write::Encoder::new(target, LEVEL)?;
     encoder.include_checksum(true)?;
     let mut archive = tar::Builder::new(encoder);

@@ -103,7 +103,7 @@ fn complete(folder: &Path, manifest: &mut PackManifest, gathering: &mut Gatherin
         let bytes = read_named(folder, &plugin.file, gathering)?;
         let identity = identify(plugin, &bytes, &limits).map_err(|error| PackError::Misfit {
             path: folder.to_owned(),
-            error,
+            error: Box::new(error),
         })?;
         plugin.requires = identity.requires;
         stamp(
@@ -178,7 +178,7 @@ pub fn sign(path: &Path, secret: &SecretKey, now: Timestamp, days: u32) -> Resul
     if verdict.state != PackState::Unsigned {
         return Err(PackError::Refused {
             path: path.to_owned(),
-            verdict,
+            verdict: Box::new(verdict),
         });
     }
     let manifest = content.get(MANIFEST).unwrap_or_default();

@@ -36,7 +36,7 @@ pub enum PackError {
         /// The pack.
         path: PathBuf,
         /// Why.
-        error: MisfitError,
+        error: Box<MisfitError>,
     },
     /// A key cannot be used.
     #[error("{}: {error}", .path.display())]
@@ -58,7 +58,7 @@ pub enum PackError {
         /// The pack.
         path: PathBuf,
         /// What is said of it.
-        verdict: Verdict,
+        verdict: Box<Verdict>,
     },
     /// A file in the source does not match what its description says.
     #[error("{}: {problem}", .path.display())]
@@ -143,8 +143,8 @@ impl PackError {
     }
 }
 
-/// What to do about a verdict.
-fn advice(verdict: &Verdict) -> &'static str {
+/// What to do about a verdict, to be put behind it.
+pub(super) fn advice(verdict: &Verdict) -> &'static str {
     use super::verify::PackState as State;
     match verdict.state {
         State::Unsigned => "; install it with --allow-unsigned if you know where it comes from",

@@ -77,7 +77,7 @@ impl Examined {
             }
             _ => Err(PackError::Refused {
                 path: path.to_owned(),
-                verdict: self.verdict.clone(),
+                verdict: Box::new(self.verdict.clone()),
             }),
         }
     }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use semver::Version;
 use serde_json::{Map, Value};
 
+use super::error::advice;
 use super::files::{Links, read_regular};
-use super::manifest::{MANIFEST_BYTES, NamedFile, PackManifest, PackedDoor, PackedPlugin};
+use super::manifest::{MANIFEST_BYTES, NamedFile, PackManifest, PackedPlugin};
 use super::name::{MANIFEST, SIGNATURE};
 use super::signature::SIGNATURE_BYTES;
 use super::store::{PackStore, Place, Receipt};
@@ -181,19 +182,9 @@ fn judge(place: Place, trust: &Result<TrustStore, String>, now: Timestamp) -> In
 }
 
 impl Candidate {
-    /// The plugin's id.
-    pub(crate) fn id(&self) -> &str {
-        &self.entry.id
-    }
-
     /// Its file.
     pub(crate) fn path(&self) -> PathBuf {
         self.pack.place.path.join(&self.entry.file)
-    }
-
-    /// The door that its pack states.
-    pub(crate) fn door(&self) -> PackedDoor {
-        self.entry.door
     }
 
     /// Pack and version, as a lock file names them.
@@ -207,7 +198,7 @@ impl Candidate {
     /// Saying why the pack is refused.
     pub(crate) fn read(&self, limits: &Limits) -> Result<PluginFile, UseError> {
         if !self.pack.is_usable() {
-            return Err(self.refused(self.pack.verdict.to_string()));
+            return Err(self.refused(format!("{}{}", self.pack.verdict, advice(&self.pack.verdict))));
         }
         let read = file::read(&self.path(), limits)?;
         let named = NamedFile {

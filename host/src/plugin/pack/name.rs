@@ -1,9 +1,9 @@
 //! Names of files in a pack: relative, plain, the same file on every system.
 
 /// The pack's own description.
-pub const MANIFEST: &str = "pack.toml";
+pub(super) const MANIFEST: &str = "pack.toml";
 /// The signature over it.
-pub const SIGNATURE: &str = "pack.sig";
+pub(super) const SIGNATURE: &str = "pack.sig";
 /// Longest name in bytes: what a tar header holds without extensions.
 const NAME_BYTES: usize = 100;
 /// Folders around a file, and the file itself.
@@ -48,7 +48,7 @@ pub enum NameError {
 ///
 /// # Errors
 /// Saying what is wrong with it; the caller says of which name.
-pub fn check(bytes: &[u8]) -> Result<&str, NameError> {
+pub(super) fn check(bytes: &[u8]) -> Result<&str, NameError> {
     let first = bytes.first().ok_or(NameError::Empty)?;
     if bytes.contains(&0) {
         return Err(NameError::Nul);
@@ -86,7 +86,7 @@ fn is_plain(part: &str) -> bool {
 
 /// Whether a file is text for the people who use a pack: a readme, a licence, a notice or a list of changes beside
 /// `pack.toml`.
-pub fn is_document(name: &str) -> bool {
+pub(super) fn is_document(name: &str) -> bool {
     let stem = name.split(['.', '-']).next().unwrap_or(name);
     !name.contains('/') && ["README", "LICENSE", "LICENCE", "NOTICE", "CHANGELOG"].contains(&stem)
 }

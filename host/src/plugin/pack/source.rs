@@ -13,7 +13,7 @@ use super::{archive, folder};
 ///
 /// # Errors
 /// When it cannot be read, is damaged, passes a limit, or holds what no pack holds.
-pub fn read(path: &Path) -> Result<Content, PackError> {
+pub(super) fn read(path: &Path) -> Result<Content, PackError> {
     let limits = ContentLimits::default();
     let unreadable = |error: io::Error| PackError::content(path)(ContentError::Unreadable(error));
     let is_folder = fs::metadata(path).map_err(unreadable)?.is_dir();

@@ -114,7 +114,7 @@ impl fmt::Display for Verdict {
 }
 
 /// What the signature alone says about the bytes of a `pack.toml`.
-pub fn judge_signature(
+pub(super) fn judge_signature(
     manifest: &[u8],
     signature: Option<&[u8]>,
     trust: &TrustStore,

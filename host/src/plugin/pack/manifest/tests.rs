@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
+use super::super::name;
 use super::super::testing::{component, manifest_text};
 use super::*;
+use crate::plugin::identity::is_id;
 
 fn good() -> String {
     manifest_text("1.2.0", &component("acme-probe"))
@@ -43,90 +45,70 @@ fn a_draft_may_leave_out_what_building_fills_in() {
     assert!(error(&drafted).contains("pack build"));
 }
 
+fn refuses(cases: &[(String, &str)]) {
+    for (text, words) in cases {
+        let error = error(text);
+        assert!(error.contains(words), "{words:?} is not in: {error}");
+    }
+}
+
+/// The good text with one part replaced.
+fn with(part: &str, other: &str) -> String {
+    let text = good().replace(part, other);
+    assert_ne!(text, good(), "{part}");
+    text
+}
+
 #[test]
-fn each_mistake_is_named() {
-    let library = "[[plugins]]\nid = \"acme-native\"\ndoor = \"dylib\"\nfile = \"acme_native.so\"\n";
-    let cases = [
-        (good().replace("schema = 1", "schema = 2"), "has layout 2"),
-        (good().replace("schema = 1\n", ""), "schema"),
-        (good().replace("acme-pack", "../acme"), "name \"../acme\""),
-        (good().replace("1.2.0", "1.2"), "cannot be read"),
-        (good().replace("1.2.0", "1.2.0+build"), "build metadata"),
-        (good().replace("1.2.0", "1.2.0-RC"), "upper-case"),
+fn each_mistake_about_the_pack_is_named() {
+    let nested = format!("{}deep = {}1{}", good(), "[".repeat(50_000), "]".repeat(50_000));
+    let long = format!("window = \"{}\"", "x".repeat(70_000));
+    let no_plugins = good().split("[[plugins]]").next().expect("a head").to_owned();
+    refuses(&[
+        (with("schema = 1", "schema = 2"), "has layout 2"),
+        (with("schema = 1\n", ""), "schema"),
+        (with("acme-pack", "../acme"), "name \"../acme\""),
+        (with("1.2.0", "1.2"), "cannot be read"),
+        (with("1.2.0", "1.2.0+build"), "build metadata"),
+        (with("1.2.0", "1.2.0-RC"), "upper-case"),
+        (with("license = \"MIT\"", "license = \"\""), "license is empty"),
+        (with("about = \"a\"", "about = \"a\\nb\""), "not one line"),
+        (with("about", "abuot"), "abuot"),
+        (with("[config.acme-probe]", "[config.other]"), "no plugin of it"),
+        (with("window = 64", "window = nan"), "JSON does not have"),
+        (with("window = 64", "window = [2026-12-01]"), "JSON does not have"),
+        (with("window = 64", &long), "65536 bytes"),
         (
-            good().replace("license = \"MIT\"", "license = \"\""),
-            "license is empty",
-        ),
-        (
-            good().replace("about = \"a\"", "about = \"a\\nb\""),
-            "not one line",
-        ),
-        (good().replace("about", "abuot"), "abuot"),
-        (
-            good().replace("acme_probe.wasm", "../acme_probe.wasm"),
-            "a part . or ..",
-        ),
-        (good().replace("acme_probe.wasm", "/acme_probe.wasm"), "absolute"),
-        (good().replace("acme_probe.wasm", "acme_probe.cwasm"), "NAME.wasm"),
-        (good().replace("acme_probe.wasm", "pack.toml"), "NAME.wasm"),
-        (good().replace("size = ", "size = -"), "cannot be read"),
-        (good().replace("sha256 = \"", "sha256 = \"F"), "64 digits"),
-        (good().replace("\"wasm\"", "\"native\""), "cannot be read"),
-        (
-            good().replace("file =", "target = \"x86_64-unknown-linux-gnu\"\nfile ="),
-            "no target",
-        ),
-        (good().replace("lmb.collector/1", "lmb collector"), "no interface"),
-        (
-            good().replace("[config.acme-probe]", "[config.other]"),
-            "no plugin of it",
-        ),
-        (
-            good().replace("window = 64", "window = nan"),
-            "JSON does not have",
-        ),
-        (
-            good().replace("window = 64", "window = [2026-12-01]"),
-            "JSON does not have",
-        ),
-        (
-            good().replace("window = 64", &format!("window = \"{}\"", "x".repeat(70_000))),
-            "65536 bytes",
-        ),
-        (
-            good().replace("[config", &format!("{library}[config")),
-            "needs a target",
-        ),
-        (
-            good().replace("[config", &format!("{library}target = \"linux\"\n[config")),
-            "is no target",
-        ),
-        (
-            good().replace("[config", "[[documents]]\nfile = \"install.sh\"\n[config"),
+            with("[config", "[[documents]]\nfile = \"install.sh\"\n[config"),
             "no document",
         ),
-        (
-            good().split("[[plugins]]").next().expect("a head").to_owned(),
-            "plugins",
-        ),
+        (no_plugins, "plugins"),
         ("\u{0}".to_owned(), "cannot be read"),
         (String::new(), "schema"),
         ("#".repeat(MANIFEST_BYTES + 1), "more than 1048576 bytes"),
-        (
-            format!(
-                "{}window2 = {}1{}",
-                good(),
-                "[".repeat(50_000),
-                "]".repeat(50_000)
-            ),
-            "cannot be read",
-        ),
-    ];
-    for (text, words) in cases {
-        let error = error(&text);
-        assert!(error.contains(words), "{words:?} is not in: {error}");
-    }
+        (nested, "cannot be read"),
+    ]);
     assert!(PackManifest::parse(&[0xff]).is_err());
+}
+
+#[test]
+fn each_mistake_about_a_plugin_is_named() {
+    let library = "[[plugins]]\nid = \"acme-native\"\ndoor = \"dylib\"\nfile = \"acme_native.so\"\n";
+    let targeted = "target = \"x86_64-unknown-linux-gnu\"\nfile =";
+    let no_target = format!("{library}target = \"linux\"\n[config");
+    refuses(&[
+        (with("acme_probe.wasm", "../acme_probe.wasm"), "a part . or .."),
+        (with("acme_probe.wasm", "/acme_probe.wasm"), "absolute"),
+        (with("acme_probe.wasm", "acme_probe.cwasm"), "NAME.wasm"),
+        (with("acme_probe.wasm", "pack.toml"), "NAME.wasm"),
+        (with("size = ", "size = -"), "cannot be read"),
+        (with("sha256 = \"", "sha256 = \"F"), "64 digits"),
+        (with("\"wasm\"", "\"native\""), "cannot be read"),
+        (with("file =", targeted), "no target"),
+        (with("lmb.collector/1", "lmb collector"), "no interface"),
+        (with("[config", &format!("{library}[config")), "needs a target"),
+        (with("[config", &no_target), "is no target"),
+    ]);
 }
 
 #[test]
@@ -138,7 +120,7 @@ fn one_plugin_may_have_a_file_for_each_target_and_no_two_for_one() {
             "0".repeat(64)
         )
     };
-    let with = |entries: &str| good().replace("[config", &format!("{entries}[config"));
+    let with = |entries: &str| with("[config", &format!("{entries}[config"));
     let (x86, arm) = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu");
     let both = with(&(entry(x86, "x86/p.so") + &entry(arm, "arm/p.so")));
     let manifest = PackManifest::parse(both.as_bytes()).expect("a description");
