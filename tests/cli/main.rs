@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod demo;
+mod evil_packs;
 mod interruption;
 mod packs;
 mod plugins;

@@ -82,7 +82,12 @@ fn door_name(plugin: &PackedPlugin) -> &'static str {
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Failure> {
     let root = user_store().map_err(failure)?.root().to_owned();
-    let packs = InstalledPacks::new(root, user_trust().ok()).list();
+    let mut packs = InstalledPacks::new(root, user_trust().ok()).list();
+    // A run compares the files that it uses; here all of them are.
+    let trust = trusted()?;
+    for pack in packs.iter_mut().filter(|pack| pack.manifest.is_some()) {
+        pack.verdict = examine(&pack.place.path, &trust, now()).map_err(failure)?.verdict;
+    }
     if args.format.output_format == Format::Json {
         let values: Vec<Value> = packs.iter().map(as_json).collect();
         print_json(&values)?;

@@ -2,10 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, RenameFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use semver::Version;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -127,14 +126,8 @@ impl PackStore {
         fill(filled.path(), content, receipt).map_err(PackError::write(filled.path()))?;
         let parent = self.root.join(&manifest.name);
         fs::create_dir_all(&parent).map_err(PackError::write(&parent))?;
-        rustix::fs::renameat_with(
-            rustix::fs::CWD,
-            filled.path(),
-            rustix::fs::CWD,
-            &target,
-            RenameFlags::NOREPLACE,
-        )
-        .map_err(|error| PackError::write(&target)(error.into()))?;
+        // The lock is held and nothing was there: only a folder with files in it, and then this fails, could be in the way.
+        fs::rename(filled.path(), &target).map_err(PackError::write(&target))?;
         // It has another name now: there is nothing to remove.
         let _ = filled.keep();
         sync(&parent).map_err(PackError::write(&parent))?;
@@ -303,7 +296,6 @@ fn fill(folder: &Path, content: &Content, receipt: &Receipt) -> io::Result<()> {
         sync(parent)?;
     }
     write_new(&folder.join(RECEIPT), receipt_text(receipt)?.as_bytes())?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
     sync(folder)
 }
 
