@@ -200,6 +200,8 @@ fn an_edit_after_signing_is_seen_in_a_folder_and_after_installing() {
         line.contains("acme-metrics 1.0.0") && line.contains("edited"),
         "{line}"
     );
+    let list = ok(folder, &["pack", "list"]);
+    assert!(list.contains("REFUSED: edited after signing"), "{list}");
     let toml = place.join("pack.toml");
     let text = fs::read_to_string(&toml).expect("a file");
     fs::write(&toml, text.replace("MIT", "MIT ")).expect("a writable file");
