@@ -155,15 +155,15 @@ pub(super) struct PluginArgs {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plugin_dir: Vec<PathBuf>,
 
-    /// Permit native plugins (.so): they can do whatever you can
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub allow_native: bool,
-
     /// Lock file that pins plugins [default: lm-bench.lock, if there is one]
     #[arg(long, value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<PathBuf>,
+
+    /// Permit native plugins (.so): they can do whatever you can
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_native: bool,
 }
 
 /// What is printed and written.

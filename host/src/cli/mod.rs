@@ -33,12 +33,12 @@ enum Command {
     Run(Box<args::RunArgs>),
     /// Feed a recording to collectors and report
     Replay(replay::ReplayArgs),
-    /// List, inspect, build and pin plugins
-    #[command(subcommand)]
-    Plugin(plugin::PluginCommand),
     /// Build, sign, verify and install packs of plugins
     #[command(subcommand)]
     Pack(pack::PackCommand),
+    /// List, inspect, build and pin plugins
+    #[command(subcommand)]
+    Plugin(plugin::PluginCommand),
 }
 
 /// Parses the command line, does what it says and gives the exit code.
@@ -59,8 +59,8 @@ pub fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Replay(args) => replay::replay(&args),
-        Command::Plugin(command) => plugin::plugin(&command),
         Command::Pack(command) => pack::pack(&command),
+        Command::Plugin(command) => plugin::plugin(&command),
     };
     match ended {
         Ok(exit) => exit.into(),

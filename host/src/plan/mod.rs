@@ -92,10 +92,10 @@ pub struct PluginPlan {
     pub defaults: bool,
     /// Folders to look for plugins in, before the standard ones.
     pub dirs: Vec<PathBuf>,
-    /// Whether native plugins may be loaded.
-    pub allow_native: bool,
     /// Lock file that pins plugins.
     pub lock: Option<PathBuf>,
+    /// Whether native plugins may be loaded.
+    pub allow_native: bool,
     /// Configuration of each plugin by id.
     pub config: PluginConfig,
     /// What each plugin may take.
@@ -145,10 +145,10 @@ pub struct RunPlan {
     pub no_default_plugins: bool,
     /// Folders to look for plugins in, before the standard ones.
     pub plugin_dir: Vec<PathBuf>,
-    /// Permits native plugins, which can do whatever this user can.
-    pub allow_native: bool,
     /// Lock file that pins plugins; unset: `lm-bench.lock` in the working directory, if there is one.
     pub lock: Option<PathBuf>,
+    /// Permits native plugins, which can do whatever this user can.
+    pub allow_native: bool,
     /// Configuration of plugins: key and value by plugin id.
     pub plugin_config: PluginConfig,
     /// What each plugin may take of memory, time and space in the result.
@@ -189,8 +189,8 @@ impl Default for RunPlan {
             plugin: Vec::new(),
             no_default_plugins: false,
             plugin_dir: Vec::new(),
-            allow_native: false,
             lock: None,
+            allow_native: false,
             plugin_config: PluginConfig::new(),
             plugin_limits: Limits::default(),
             metric_percentiles: Percent::DEFAULT.to_vec(),
@@ -223,8 +223,8 @@ impl RunPlan {
             requests: self.plugin.clone(),
             defaults: !self.no_default_plugins,
             dirs: self.plugin_dir.clone(),
-            allow_native: self.allow_native,
             lock: self.lock.clone(),
+            allow_native: self.allow_native,
             config: self.plugin_config.clone(),
             limits: self.plugin_limits.clone(),
         }
