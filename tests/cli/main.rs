@@ -4,6 +4,7 @@ mod bad_input;
 mod demo;
 mod evil_packs;
 mod interruption;
+mod locks;
 mod packs;
 mod plugins;
 mod program;

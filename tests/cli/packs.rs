@@ -1,4 +1,4 @@
-//! `pack …` and `plugin lock`: what a vendor does, what a user does, and what neither may get past.
+//! `pack …`: what a vendor does, what a user does, and what neither may get past.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::program::{SMALL, home, lm_bench, output, record, refusal, stderr, stdout};
 
-const ID: &str = "probe-collector";
+pub(crate) const ID: &str = "probe-collector";
 
 /// A plugin's file, built when it is first asked for, in the folder where all tests keep what cargo makes of plugins.
 fn built(id: &str, door: BuildDoor) -> PathBuf {
@@ -66,14 +66,14 @@ fn vendor(version: &str) -> tempfile::TempDir {
 
 /// Runs a command that must succeed; gives its output.
 #[track_caller]
-fn ok(home: &Path, args: &[&str]) -> String {
+pub(crate) fn ok(home: &Path, args: &[&str]) -> String {
     let output = output(lm_bench(home).args(args));
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
     stdout(&output)
 }
 
 /// Runs a command that must be refused; gives the line.
-fn refused(home: &Path, args: &[&str]) -> String {
+pub(crate) fn refused(home: &Path, args: &[&str]) -> String {
     refusal(lm_bench(home).args(args))
 }
 
@@ -88,7 +88,7 @@ fn state(home: &Path, pack: &str) -> String {
 }
 
 /// A home with a signed archive `acme.tar.zst` whose vendor is trusted.
-fn signed() -> tempfile::TempDir {
+pub(crate) fn signed() -> tempfile::TempDir {
     let home = vendor("1.0.0");
     ok(home.path(), &["pack", "keygen", "--out", "acme.key"]);
     ok(home.path(), &["pack", "build", "source", "--out", "acme.tar.zst"]);
@@ -100,7 +100,7 @@ fn signed() -> tempfile::TempDir {
     home
 }
 
-fn run_args<'a>(more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn run_args<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let own = ["--no-default-plugins", "--plugin", ID, "--output-format=json"];
     SMALL
         .iter()
@@ -299,65 +299,6 @@ fn the_packs_configuration_lies_below_the_users_own() {
         config(&["--plugin-config=hostile.after=9"]),
         serde_json::json!({"after": 9, "at": "finish"})
     );
-}
-
-#[test]
-fn a_lock_file_holds_plugins_to_their_bytes() {
-    let home = signed();
-    let folder = home.path();
-    ok(folder, &["pack", "install", "acme.tar.zst"]);
-    ok(folder, &["plugin", "lock", ID]);
-    let lock = folder.join("lm-bench.lock");
-    let text = fs::read_to_string(&lock).expect("a file");
-    assert!(text.contains("pack acme-metrics@1.0.0"), "{text}");
-    record(&output(lm_bench(folder).args(run_args(&[]))), 0);
-
-    let (before, digest) = text.split_once("sha256 = \"").expect("a digest");
-    let other = format!("{before}sha256 = \"{}{}", "0".repeat(64), &digest[64..]);
-    fs::rename(&lock, folder.join("good.lock")).expect("renamed");
-    fs::write(&lock, &other).expect("a writable folder");
-    let line = refused(folder, &run_args(&[]));
-    assert!(
-        line.contains("lm-bench.lock") && line.contains(&"0".repeat(64)),
-        "{line}"
-    );
-    record(
-        &output(lm_bench(folder).args(run_args(&["--lock", "good.lock"]))),
-        0,
-    );
-    assert!(refused(folder, &run_args(&["--lock", "absent.lock"])).contains("absent.lock"));
-    fs::write(&lock, "nonsense").expect("a writable folder");
-    assert!(refused(folder, &run_args(&[])).contains("lm-bench.lock"));
-    fs::remove_file(&lock).expect("a file");
-    assert!(refused(folder, &["plugin", "lock", "latency"]).contains("built in"));
-    assert!(!lock.exists());
-}
-
-#[test]
-fn a_native_library_needs_a_permission_or_a_lock_entry() {
-    let home = signed();
-    let folder = home.path();
-    ok(folder, &["pack", "install", "acme.tar.zst"]);
-    let library = folder.join("data/lm-bench/packs/acme-metrics/1.0.0/native/probe_collector.so");
-    let library = library.to_string_lossy().into_owned();
-    let args: Vec<&str> = SMALL
-        .iter()
-        .copied()
-        .chain([
-            "--no-default-plugins",
-            "--output-format=json",
-            "--plugin",
-            &library,
-        ])
-        .collect();
-    assert!(refused(folder, &args).contains("--allow-native"));
-    ok(folder, &["plugin", "lock", &library]);
-    let by_path = record(&output(lm_bench(folder).args(args)), 0);
-    assert_eq!(by_path["plugins"][0]["door"], "dylib");
-    // By its id, too, the pinned one is taken: the component of the same pack is not it.
-    let by_id = record(&output(lm_bench(folder).args(run_args(&[]))), 0);
-    assert_eq!(by_id["plugins"][0]["door"], "dylib");
-    assert_eq!(by_id["plugins"][0]["sha256"], by_path["plugins"][0]["sha256"]);
 }
 
 #[test]
