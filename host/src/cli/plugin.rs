@@ -9,6 +9,7 @@ use lm_bench_plugin::Sampling;
 use lm_bench_plugin::manifest::Description;
 
 use super::exit::{Exit, Failure};
+use super::lock;
 use super::output;
 use crate::plugin::build_plugin::{BuildDoor, BuildRequest, build};
 use crate::plugin::{Inspection, Listed, Policy, Registry};
@@ -22,6 +23,8 @@ pub(super) enum PluginCommand {
     Inspect(InspectArgs),
     /// Build a collector crate for a door
     Build(BuildArgs),
+    /// Pin plugins: write their digests to a lock file that runs hold them to
+    Lock(lock::LockArgs),
 }
 
 #[derive(Debug, Args)]
@@ -74,6 +77,7 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
     match command {
         PluginCommand::List(args) => list(args),
         PluginCommand::Inspect(args) => inspect(args),
+        PluginCommand::Lock(args) => lock::lock(args),
         PluginCommand::Build(args) => {
             let request = BuildRequest {
                 dir: args.dir.clone(),

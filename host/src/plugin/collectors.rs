@@ -15,6 +15,7 @@ use super::limits::Policy;
 use super::log::LogBook;
 use super::member::{Member, Setup};
 use super::outcome::CollectorOutcome;
+use super::pack::Lock;
 use super::registry::{Code, Found, Registry};
 use super::resolve::{Unresolved, resolve};
 use super::search::user_folder;
@@ -78,12 +79,7 @@ impl Collectors {
         let run = serde_json::to_string(run).map_err(|error| PluginError::Runtime(error.to_string()))?;
         let mut members = Vec::new();
         for found in found {
-            let config = requests
-                .config
-                .get(&found.manifest.id)
-                .cloned()
-                .unwrap_or_default();
-            let member = loader.load(found, config.into())?;
+            let member = loader.load(found, requests)?;
             members.push(start(member, &run, kinds, policy)?);
         }
         let cache = loader.engine.as_ref().map(|engine| engine.cache().clone());
@@ -146,15 +142,19 @@ impl EventSink for Collectors {
 /// Finds the plugins of a run: requested ones in their order, then the built-in ones.
 fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError> {
     let registry = Registry::new(policy)?;
+    let lock = Lock::open(policy.lock.as_deref())?;
     let mut all: Vec<Found> = Vec::new();
     for target in &requests.plugins {
-        let found = registry.find(target)?;
+        let pinned = lock.pinned(target).map(|entry| entry.sha256.as_str());
+        let found = registry.find_pinned(target, pinned)?;
         if let Some(first) = all.iter().find(|other| other.manifest.id == found.manifest.id) {
             let (id, first, second) = (found.manifest.id.clone(), first.place(), found.place());
             return Err(PluginError::Twice { id, first, second });
         }
         found.check()?;
-        if let (Code::Dylib(file, _), false) = (&found.code, policy.allow_native) {
+        // Whoever pinned a native library knew which one it is.
+        let allowed = check_lock(&lock, &found)? || policy.allow_native;
+        if let (Code::Dylib(file, _), false) = (&found.code, allowed) {
             return Err(PluginError::NativeCode(file.path.clone()));
         }
         all.push(found);
@@ -162,7 +162,9 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
     if requests.defaults {
         for id in registry.builtin_ids() {
             if all.iter().all(|other| other.manifest.id != id) {
-                all.push(registry.find(id)?);
+                let found = registry.find(id)?;
+                check_lock(&lock, &found)?;
+                all.push(found);
             }
         }
     }
@@ -178,6 +180,28 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
         }),
         None => Ok(all),
     }
+}
+
+/// Compares a plugin with the lock file; tells whether it is pinned.
+fn check_lock(lock: &Lock, found: &Found) -> Result<bool, PluginError> {
+    let sha256 = found.file().map(|file| file.sha256.as_str());
+    Ok(lock.check(&found.manifest.id, found.door(), sha256)?)
+}
+
+/// The configuration of a plugin: the user's own over that of its pack.
+fn configuration(found: &Found, requests: &Requests) -> serde_json::Value {
+    let mut config = match &found.pack {
+        Some(pack) => pack.config.clone(),
+        None => serde_json::Map::new(),
+    };
+    config.extend(
+        requests
+            .config
+            .get(&found.manifest.id)
+            .cloned()
+            .unwrap_or_default(),
+    );
+    config.into()
 }
 
 /// Loads code through the doors.
@@ -203,7 +227,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    fn load(&self, found: Found, config: serde_json::Value) -> Result<Member, PluginError> {
+    fn load(&self, found: Found, requests: &Requests) -> Result<Member, PluginError> {
+        let config = configuration(&found, requests);
         let limits = &self.policy.limits;
         let session = self.session(&found)?;
         if config.to_string().len() > limits.config_bytes {

@@ -23,6 +23,7 @@ mod limits;
 mod log;
 mod member;
 mod outcome;
+pub mod pack;
 mod registry;
 mod resolve;
 mod search;
