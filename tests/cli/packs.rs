@@ -32,6 +32,7 @@ fn built(id: &str, door: BuildDoor) -> PathBuf {
         door,
         out: target.join("packs"),
         target_dir: Some(target),
+        program: Some(env!("CARGO_BIN_EXE_lm-bench").into()),
     };
     let path = build(&request).expect("a built plugin").path;
     built.insert(key, path.clone());

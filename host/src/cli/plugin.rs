@@ -84,6 +84,7 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
                 door: args.door,
                 out: args.out.clone(),
                 target_dir: args.target_dir.clone(),
+                program: std::env::current_exe().ok(),
             };
             let built = build(&request).map_err(Failure::unusable)?;
             output::result(&format!(

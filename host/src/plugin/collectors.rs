@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lm_bench_plugin::RunInfo;
 
 use super::builtin::BuiltinSession;
-use super::dylib::{DylibSession, LibraryError, LibraryFacts};
+use super::dylib::{DylibSession, LibraryError, LibraryFacts, Sealed};
 use super::error::PluginError;
 use super::failure::Failure;
 use super::file::PluginFile;
@@ -283,10 +283,11 @@ impl Loader<'_> {
     ) -> Result<Box<dyn Session>, LibraryError> {
         let Policy { limits, program, .. } = self.policy;
         if self.policy.in_process {
-            let session = DylibSession::load(file, facts, (limits, host), || Ok(()))?;
+            let sealed = Sealed::of(&file.bytes, &file.sha256)?;
+            let session = DylibSession::load(sealed, facts, limits, host)?;
             return Ok(Box::new(session));
         }
-        let session = IsolatedSession::load(file, program.as_deref(), (limits, host), &self.clock)?;
+        let session = IsolatedSession::load(file, program.as_deref(), host, (limits, &self.clock))?;
         Ok(Box::new(session))
     }
 }

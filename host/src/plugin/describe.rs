@@ -1,5 +1,5 @@
 //! Asks a plugin that was just built what it has to say about itself. This executes it: a component in its sandbox, a
-//! library in this process.
+//! library in a process of its own where the policy says so.
 
 use std::fmt::Display;
 

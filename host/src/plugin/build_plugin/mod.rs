@@ -65,10 +65,13 @@ pub struct BuildRequest {
     pub out: PathBuf,
     /// Folder for intermediate results; by default `plugins` in the crate's own target folder.
     pub target_dir: Option<PathBuf>,
+    /// This program, to run a library in a process of its own when it is asked what it has to say; without it the
+    /// library runs in this process.
+    pub program: Option<PathBuf>,
 }
 
 /// Builds a plugin, checks the result, and asks it once what it has to say about itself, so that `inspect` need not:
-/// a component in its sandbox, a library in this process. Cargo's messages go to stderr.
+/// a component in its sandbox, a library in a process of its own. Cargo's messages go to stderr.
 ///
 /// # Errors
 /// When a tool is missing, cargo fails, or the result is not a plugin.
@@ -90,9 +93,9 @@ pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
         BuildDoor::Dylib => None,
         BuildDoor::Wasm => Some(read(&compile(Artefact::Description)?)?),
     };
-    // The author's own code, run by the author's own build: no process of its own, and no program that could serve it.
     let policy = Policy {
-        in_process: true,
+        in_process: request.program.is_none(),
+        program: request.program.clone(),
         ..Policy::default()
     };
     let description = describe(&found, schema.as_deref(), &policy)?;
@@ -179,6 +182,7 @@ mod tests {
             door,
             out: folder.join("out"),
             target_dir: None,
+            program: None,
         };
         build(&request).expect_err("refused")
     }
