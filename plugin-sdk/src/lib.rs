@@ -135,8 +135,7 @@
 //! Kinds of level `ops` and `kernels` are recorded in one step of `N`; [`Batch::weight`] tells how many events a row
 //! stands for. Sums must count it, counts of *samples* must not. A collector never slows the engine: when it cannot keep
 //! up, rows are dropped and [`Collector::on_loss`] tells how many, to the last one. A share survives that, a rate per wall
-//! time does not.
-//! Rows of one kind keep their order; rows of different kinds have none.
+//! time does not. Rows of one kind keep their order; rows of different kinds have none.
 //!
 //! # Same numbers through each door
 //!
