@@ -51,11 +51,7 @@ impl WasmTools {
     /// Lets a cargo command link components.
     pub(super) fn apply(&self, command: &mut Command) {
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", &self.linker);
-        // Vector instructions change no result: the compiler reorders no sum of floating-point numbers.
-        command.env(
-            "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
-            "-Ctarget-feature=+simd128",
-        );
+        command.env_remove("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS");
         // The component linker starts `wasm-ld` from the path.
         let mut path = OsString::from(&self.wasm_ld);
         if let Some(rest) = std::env::var_os("PATH") {
