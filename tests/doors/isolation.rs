@@ -37,7 +37,8 @@ fn what_ends_the_process_ends_the_plugin_alone() {
         ("segfault", "SIGSEGV"),
         ("abort", "SIGABRT"),
         ("divide", "SIGFPE"),
-        ("recurse", "stack overflow"),
+        // The runtime says so itself where it recognises it.
+        ("recurse", "stack overflow|SIGSEGV"),
         ("leave", "it ended its process with exit status 3"),
         ("leave_at_once", "it ended its process with exit status 0"),
         ("leak", "SIGABRT"),
@@ -59,7 +60,8 @@ fn what_ends_the_process_ends_the_plugin_alone() {
     for (misdeed, text) in cases {
         let (bad, good) = beside_a_good_one(&[&format!("MISDEED={misdeed}")], &short());
         assert_eq!(bad.faults.len(), 1, "{misdeed}: {:?}", bad.faults);
-        assert!(bad.faults[0].contains(text), "{misdeed}: {:?}", bad.faults);
+        let said = text.split('|').any(|text| bad.faults[0].contains(text));
+        assert!(said, "{misdeed}: {:?}", bad.faults);
         // The first batch was good and a checkpoint followed: indices 0 to 4.
         assert!(bad.partial, "{misdeed}");
         assert_eq!(bad.metrics[0].value, Value::Counter(10), "{misdeed}");

@@ -12,6 +12,7 @@ mod run;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 pub use exit::Exit;
@@ -55,19 +56,38 @@ fn serve_plugin() -> Result<Exit, exit::Failure> {
     }
 }
 
+/// Prints help, or in one line what is wrong with the command line.
+fn usage(error: &clap::Error) -> Exit {
+    let asked_for = !error.use_stderr();
+    if asked_for || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Printing fails only when there is nobody to print for.
+        let _ = error.print();
+    } else {
+        output::note(&complaint(&error.to_string()));
+    }
+    // clap's own code for wrong usage is 2, which means a failed run here.
+    if asked_for { Exit::Valid } else { Exit::Unusable }
+}
+
+/// What clap complains of, and its advice, in one line.
+fn complaint(text: &str) -> String {
+    let paragraphs = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|paragraph| {
+            !paragraph.is_empty()
+                && !paragraph.starts_with("Usage:")
+                && !paragraph.starts_with("For more information")
+        });
+    paragraphs.collect::<Vec<_>>().join("; ") + " (--help lists all)"
+}
+
 /// Parses the command line, does what it says and gives the exit code.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Printing fails only when there is nobody to print for.
-            let _ = error.print();
-            // clap's own code for wrong usage is 2, which means a failed run here.
-            return if error.use_stderr() {
-                Exit::Unusable.into()
-            } else {
-                Exit::Valid.into()
-            };
+            return usage(&error).into();
         }
     };
     let ended = match cli.command {
@@ -83,5 +103,34 @@ pub fn main() -> ExitCode {
             output::note(&format!("error: {}", failure.message));
             failure.exit.into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complained(arguments: &[&str]) -> String {
+        let arguments = std::iter::once(&"lm-bench").chain(arguments);
+        complaint(
+            &Cli::try_parse_from(arguments)
+                .expect_err("wrong usage")
+                .to_string(),
+        )
+    }
+
+    #[test]
+    fn wrong_usage_is_told_in_one_line_with_its_advice() {
+        let missing = complained(&["plugin", "build", "x", "--door", "dylib"]);
+        assert_eq!(
+            missing,
+            "error: the following required arguments were not provided: --out <FOLDER> (--help lists all)"
+        );
+        let misspelt = complained(&["run", "--modle", "x"]);
+        assert!(!misspelt.contains('\n'), "{misspelt}");
+        assert!(
+            misspelt.contains("--modle") && misspelt.contains("'--model'"),
+            "{misspelt}"
+        );
     }
 }
