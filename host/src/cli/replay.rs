@@ -7,7 +7,7 @@ use clap::Args;
 use super::args::{OutputArgs, PluginArgs};
 use super::exit::{Exit, Failure};
 use super::progress::Shown;
-use super::run::{check_target, ended, save, show};
+use super::run::{check_target, ended, save, show, stop_on_signal};
 use crate::plan::PluginPlan;
 use crate::plugin::Limits;
 use crate::run::{self, ReplayPlan};
@@ -59,8 +59,9 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
         metric_percentiles: percentiles,
     };
     check_target(args.output.save_result.as_deref())?;
+    let stop = stop_on_signal();
     let mut shown = Shown::detect();
-    let finished = run::replay(&plan, &mut shown).map_err(|error| ended(&mut shown, &error))?;
+    let finished = run::replay(&plan, &mut shown, &stop).map_err(|error| ended(&mut shown, &error))?;
     let saved = save(&finished, args.output.save_result.as_deref());
     let exit = show(
         &finished,

@@ -227,7 +227,11 @@ impl<S: EventSink + 'static> Collection<S> {
         let pump = pump
             .join()
             .map_err(|panic| CollectionError::Pump(panic_text(&*panic).to_owned()))?;
-        Ok(pump.into_collected())
+        let mut collected = pump.into_collected();
+        for (kind, totals) in collected.totals.kinds.iter_mut().enumerate() {
+            totals.weights = self.parts.exchange.weights(kind);
+        }
+        Ok(collected)
     }
 }
 

@@ -61,7 +61,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     remarks.extend(collecting::remarks_after(&outcomes));
     record.timings.collect_s = Some(seconds(clock.now_ns() - collecting_ns));
     record.duration_s = seconds(clock.now_ns());
-    record::add_collected(&mut record, &collected.totals, plan.sample_every);
+    record::add_collected(&mut record, &collected.totals);
     let account = Account {
         outcomes: &outcomes,
         duration_ns: clock.now_ns(),
@@ -180,10 +180,7 @@ fn objections(done: &Done, collectors_fault: Option<SinkError>, rows_cut: u64) -
             format!("the collectors did not get all events: {fault}"),
         ));
     }
-    if rows_cut > 0 {
-        let text = format!("collecting was interrupted: {rows_cut} rows never reached the collectors");
-        found.push(Note::new("interrupted", text));
-    }
+    found.extend(record::rows_cut(rows_cut));
     found
 }
 

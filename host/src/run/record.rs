@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lm_bench_plugin::{Level, RunInfo, kinds};
+use lm_bench_plugin::RunInfo;
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
@@ -11,7 +11,7 @@ use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::{CollectorOutcome, Door};
 use crate::report::{
-    Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts,
+    Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts, Note,
     PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share, metric_records,
     ns_per_row,
 };
@@ -97,16 +97,14 @@ fn resolved(plan: &RunPlan) -> BTreeMap<String, serde_json::Value> {
 }
 
 /// Adds the account of the event stream.
-pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_every: u32) {
-    for totals in totals.kinds.iter().filter(|totals| totals.recorded > 0) {
-        let sampled = kinds::KINDS
-            .iter()
-            .any(|kind| kind.name == totals.kind && kind.level >= Level::Ops);
-        let weight = if sampled { sample_every } else { 1 };
+pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals) {
+    for totals in &totals.kinds {
+        let Some(weights) = totals.weights else { continue };
         let entry = EventTotals {
             rows: totals.recorded,
             lost: totals.lost,
-            weight,
+            weight: weights.greatest,
+            least_weight: Some(weights.least),
         };
         record.events.insert(totals.kind.clone(), entry);
     }
@@ -115,6 +113,14 @@ pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_ever
         rows_over_budget: totals.rows_over_budget,
         rows_refused: totals.rows_refused,
     };
+}
+
+/// The reason against a result whose collectors were not given all rows because the user interrupted.
+pub(super) fn rows_cut(rows: u64) -> Option<Note> {
+    (rows > 0).then(|| {
+        let text = format!("collecting was interrupted: {rows} rows never reached the collectors");
+        Note::new("interrupted", text)
+    })
 }
 
 /// What the collectors of a run or replay leave.

@@ -197,8 +197,12 @@ pub struct EventTotals {
     pub rows: u64,
     /// Rows of these that never reached the collectors; `event_losses` tells why.
     pub lost: u64,
-    /// How many rows one recorded row stands for.
+    /// Most events that one of the recorded rows stands for: N where one step in N is recorded.
     pub weight: u32,
+    /// Fewest events that one of them stands for; less than `weight` where rows from before the first step are among
+    /// them. `null` in records of older versions.
+    #[serde(default)]
+    pub least_weight: Option<u32>,
 }
 
 /// Why rows of the event stream were lost, over all kinds.

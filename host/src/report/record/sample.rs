@@ -332,11 +332,17 @@ fn plugins() -> Vec<PluginRecord> {
 }
 
 fn events() -> BTreeMap<String, EventTotals> {
-    let of = |rows, lost, weight| EventTotals { rows, lost, weight };
+    let of = |rows, lost, (least, weight)| EventTotals {
+        rows,
+        lost,
+        weight,
+        least_weight: Some(least),
+    };
     [
-        ("attention", of(192, 64, 8)),
-        ("moe_route", of(160, 0, 8)),
-        ("step", of(330, 0, 1)),
+        ("attention", of(192, 64, (8, 8))),
+        ("moe_route", of(160, 0, (8, 8))),
+        ("quant", of(220, 0, (1, 8))),
+        ("step", of(330, 0, (1, 1))),
     ]
     .into_iter()
     .map(|(kind, totals)| (kind.to_owned(), totals))
