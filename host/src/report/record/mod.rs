@@ -25,7 +25,7 @@ pub use headline::{Definition, Headline, Iteration, gigabytes, headline_metrics}
 pub use judge::{Note, Verdict};
 pub use metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metrics_json};
 pub use observer::{IterationPair, Observed, ObserverEffect, Overhead, pairs_needed};
-pub use plugin::{PluginRecord, config_sha256, cpu_share, ns_per_row};
+pub use plugin::{PluginDoor, PluginRecord, config_sha256, cpu_share, ns_per_row};
 
 /// Version of the record's layout: a new field raises the second number, a changed or removed one the first.
 pub const SCHEMA_VERSION: &str = "1.1";
@@ -164,6 +164,9 @@ pub struct Counts {
     pub iterations: u64,
     /// Iterations that were planned.
     pub iterations_planned: u64,
+    /// Decode steps of these iterations.
+    #[serde(default)]
+    pub decode_steps: u64,
     /// Sequences that were started.
     pub requests: u64,
     /// Tokens that went through prefill.

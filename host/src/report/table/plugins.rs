@@ -44,8 +44,8 @@ pub(super) fn account(record: &RunRecord, style: Style) -> String {
 /// The door; for a native plugin also whether it shared this program's process.
 fn door(plugin: &PluginRecord) -> String {
     match plugin.isolated {
-        Some(false) => clean(&format!("{} in-process", plugin.door)),
-        _ => clean(&plugin.door),
+        Some(false) => format!("{} in-process", plugin.door.name()),
+        _ => plugin.door.name().to_owned(),
     }
 }
 
