@@ -23,7 +23,7 @@ fn a_replay_delivers_what_the_run_delivered() {
         .iter()
         .map(ToString::to_string)
         .collect();
-    assert_eq!(texts, ["", "mlp.down.input", "e4m3", "späť | \"quoted\""]);
+    assert_eq!(texts, ["", "ffn_down_input", "e4m3", "späť | \"quoted\""]);
     // Twice the same.
     let mut again = Vec::new();
     recording.replay(&mut again).unwrap();
