@@ -219,7 +219,7 @@ impl Exchange {
     }
 
     /// Whether all blocks that were handed over have been dealt with.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_all_taken(&self) -> bool {
         let done = self.taken.load(Ordering::Acquire) + self.dropped();
         done >= self.handed.load(Ordering::Relaxed)
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::record::{self, Account, RecordedRun};
+use super::record::{self, RecordedRun, Reported};
 use super::{Finished, Progress, RunError, Stop, collecting};
 use crate::clock::Clock;
 use crate::events::Watch;
@@ -47,12 +47,12 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress, stop: &Stop) -> Re
     remarks.extend(collecting::remarks_after(&outcomes));
     let duration_ns = clock.now_ns();
     record.timings.collect_s = Some(record::seconds(duration_ns));
-    let account = Account {
+    let reported = Reported {
         outcomes: &outcomes,
         duration_ns,
         cut: rows_cut > 0,
     };
-    record::add_outcomes(&mut record, &account, &plan.metric_percentiles);
+    record::add_outcomes(&mut record, &reported, &plan.metric_percentiles);
     // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
     let mut reasons = std::mem::take(&mut record.verdict.reasons);
     reasons.retain(|reason| !reason.is_derived());
@@ -63,7 +63,7 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress, stop: &Stop) -> Re
         remarks,
         recording_failed: None,
         quarantined: outcomes.iter().any(|outcome| outcome.quarantined()),
-        interrupted: account.cut,
+        interrupted: reported.cut,
         record,
     })
 }
