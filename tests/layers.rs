@@ -4,11 +4,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules from the bottom up.
-const LAYERS: &[&str] = &[
-    "clock", "stop", "model", "workload", "events", "engine", "probe", "plugin", "stats", "report",
-    "compare", "plan", "run", "cli", "main",
-];
+/// A file of this repository.
+fn text_of(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    fs::read_to_string(root.join(path)).expect("a file of the repository")
+}
+
+/// The modules from the bottom up: the order in which `lib.rs` names them, and the program last.
+fn layers() -> Vec<String> {
+    let library = text_of("host/src/lib.rs");
+    let named = library
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    named.chain(["main"]).map(ToOwned::to_owned).collect()
+}
 
 /// Joined by `run` alone.
 const STRANGERS: &[&str] = &["engine", "probe", "plugin", "report"];
@@ -91,8 +100,8 @@ fn depth_of(relative: &Path) -> usize {
     parts - usize::from(relative.ends_with("mod.rs"))
 }
 
-fn broken_rule(module: &str, imported: &str) -> Option<String> {
-    let level = |name: &str| LAYERS.iter().position(|layer| *layer == name);
+fn broken_rule(layers: &[String], module: &str, imported: &str) -> Option<String> {
+    let level = |name: &str| layers.iter().position(|layer| layer == name);
     let (Some(own), Some(other)) = (level(module), level(imported)) else {
         return None;
     };
@@ -113,23 +122,36 @@ fn modules_import_only_what_stands_below_them() {
         "the test looks at the wrong folder: {}",
         source.display()
     );
+    let layers = layers();
     let mut broken = Vec::new();
     for file in files {
         let relative = file.strip_prefix(&source).expect("below the source folder");
         let module = module_of(relative);
         assert!(
-            LAYERS.contains(&module.as_str()) || module == "lib",
-            "{module} has no place in the table of layers"
+            layers.contains(&module) || module == "lib",
+            "{module} has no place in the order of lib.rs"
         );
         let text = fs::read_to_string(&file).expect("UTF-8");
         for (at, other) in imported(&text, depth_of(relative)) {
-            if let Some(reason) = broken_rule(&module, &other) {
+            if let Some(reason) = broken_rule(&layers, &module, &other) {
                 let line = 1 + text[..at].matches('\n').count();
                 broken.push(format!("host/src/{}:{line}: {reason}", relative.display()));
             }
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_architecture_page_has_the_order_of_the_library() {
+    let page = text_of("ARCHITECTURE.md");
+    let (_, after) = page
+        .split_once("## The modules of the host")
+        .expect("the section");
+    let section = after.split("\n## ").next().expect("its text");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let names = rows.map(|row| row.split('`').next().expect("a name").trim_end_matches(".rs"));
+    assert_eq!(names.collect::<Vec<_>>(), layers());
 }
 
 #[test]
@@ -163,7 +185,14 @@ fn the_rule_itself_is_checked() {
     assert_eq!(names("use super::engine::Engine;"), ["engine"]);
     assert!(imported("use super::engine::Engine;", 2).is_empty());
     assert_eq!(imported("use super::super::cli::Exit;", 2).len(), 1);
-    assert!(broken_rule("engine", "plugin").is_some());
-    assert!(broken_rule("events", "run").is_some());
-    assert!(broken_rule("run", "events").is_none());
+    let layers = layers();
+    assert!(
+        layers.len() > 10
+            && STRANGERS
+                .iter()
+                .all(|name| layers.iter().any(|layer| layer == name))
+    );
+    assert!(broken_rule(&layers, "engine", "plugin").is_some());
+    assert!(broken_rule(&layers, "events", "run").is_some());
+    assert!(broken_rule(&layers, "run", "events").is_none());
 }

@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::program::{home, lm_bench};
+use crate::native::{PLUGIN, compiled};
+use crate::program::{home, lm_bench, output, stderr};
 
 struct Ended {
     code: Option<i32>,
@@ -14,11 +15,10 @@ struct Ended {
     stderr: String,
 }
 
-/// Runs the program and interrupts it, once, when it says that it has come to `stage`.
-fn interrupted_at(stage: &str, home: &Path, flags: &[&str]) -> Ended {
+/// Runs a command of the program and interrupts it, once, when it says that it has come to `stage`.
+fn interrupted_at(stage: &str, home: &Path, args: &[&str]) -> Ended {
     let mut child = lm_bench(home)
-        .arg("run")
-        .args(flags)
+        .args(args)
         .arg("--output-format=json")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -72,7 +72,7 @@ fn partial_record(ended: &Ended) -> Value {
 #[test]
 fn an_interrupted_run_reports_what_it_has() {
     let home = home();
-    let flags = ["--model=tiny-llama", "--num-iters=1000000"];
+    let flags = ["run", "--model=tiny-llama", "--num-iters=1000000"];
     partial_record(&interrupted_at("measuring", home.path(), &flags));
 }
 
@@ -80,15 +80,54 @@ fn an_interrupted_run_reports_what_it_has() {
 fn a_prefill_does_not_hold_an_interruption_up() {
     let home = home();
     let flags = [
+        "run",
         "--model=tiny-llama",
         "--batch-size=16",
         "--seq-len=4000",
-        "--output-len=2",
-        "--num-iters=100",
+        "--output-len=1",
+        "--num-iters=1",
         "--warmup-iters=0",
     ];
+    // The run is one prefill: without an end inside it the result would be complete.
     let record = partial_record(&interrupted_at("measuring", home.path(), &flags));
-    assert_ne!(record["counts"]["iterations"], 100);
+    assert_eq!(record["counts"]["iterations"], 0);
+}
+
+#[test]
+fn an_interrupted_replay_reports_what_the_collectors_had() {
+    let home = home();
+    compiled(home.path(), &["MISDEED=nap"]);
+    // 8,320 token rows in three batches. The collector takes five at a time and 2 ms for them.
+    let run = [
+        "run",
+        "--model=tiny-llama",
+        "--batch-size=16",
+        "--seq-len=8",
+        "--output-len=65",
+        "--num-iters=8",
+        "--warmup-iters=0",
+        "--no-default-plugins",
+        "--record=r.lmrec",
+    ];
+    let recorded = output(lm_bench(home.path()).args(run));
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    let replay = [
+        "replay",
+        "r.lmrec",
+        "--no-default-plugins",
+        PLUGIN,
+        "--allow-native",
+    ];
+    let record = partial_record(&interrupted_at("replaying", home.path(), &replay));
+    // The recorded run was complete.
+    assert_eq!(record["counts"]["iterations"], 8);
+    let plugin = &record["plugins"][0];
+    assert_eq!(
+        (&plugin["partial"], &plugin["faults"]),
+        (&true.into(), &json!([]))
+    );
+    let rows = plugin["rows"].as_u64().expect("a count");
+    assert!(rows < 8_320, "{rows}");
 }
 
 #[test]
@@ -100,6 +139,7 @@ fn loading_is_interrupted_without_a_result() {
         "intermediate_size":4096,"vocab_size":32000,"max_position_embeddings":64,"torch_dtype":"float32"}"#;
     std::fs::write(model.join("config.json"), config).expect("written");
     let flags = [
+        "run",
         "--model=large",
         "--load-format=dummy",
         "--seq-len=8",

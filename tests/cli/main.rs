@@ -6,6 +6,7 @@ mod evil_packs;
 mod hostile_paths;
 mod interruption;
 mod locks;
+mod native;
 mod observer;
 mod packs;
 mod plugins;

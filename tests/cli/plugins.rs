@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{home, lm_bench, output, record, stderr, stdout};
+use crate::program::{home, lm_bench, output, record, refusal, stderr, stdout};
 
 #[test]
 fn the_list_names_the_built_in_collectors() {
@@ -36,6 +36,29 @@ fn inspect_shows_identity_and_metrics() {
         "lmb.collector/1",
     ] {
         assert!(text.contains(word), "{word} is not in:\n{text}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_named_must_be_readable() {
+    let home = home();
+    std::fs::write(home.path().join("file"), "").expect("a writable folder");
+    let commands: [&[&str]; 5] = [
+        &["plugin", "list"],
+        &["plugin", "inspect", "latency"],
+        &["plugin", "lock", "latency"],
+        // Neither a model nor a recording is looked at.
+        &["run", "--model=absent"],
+        &["replay", "absent.lmrec"],
+    ];
+    for command in commands {
+        for folder in ["absent", "file"] {
+            let line = refusal(lm_bench(home.path()).args(command).args(["--plugin-dir", folder]));
+            assert!(
+                line.contains(&format!("--plugin-dir {folder}: ")),
+                "{command:?}: {line}"
+            );
+        }
     }
 }
 

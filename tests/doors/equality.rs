@@ -131,7 +131,7 @@ fn attentions(step: u64, phase: u8, numbers: &mut Numbers) -> Delivery {
 }
 
 fn quants(step: u64, phase: u8, numbers: &mut Numbers, symbols: &SymbolTable) -> Delivery {
-    let tensors = ["attn.q.weight", "mlp.down.input"].map(|name| symbols.intern(name));
+    let tensors = ["attn_q", "ffn_down_input"].map(|name| symbols.intern(name));
     let (format, granularity) = (symbols.intern("e4m3"), symbols.intern("row"));
     let rows: Vec<quant::Row> = (0..LAYERS)
         .map(|layer| {

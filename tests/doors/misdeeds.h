@@ -25,6 +25,9 @@ static inline void recurse(void) {
     sink += frame[0];
 }
 
+/* Not yet a misdeed: slow. */
+static inline void nap(void) { usleep(2000); }
+
 /* A leak that is used: each page is touched. */
 static inline void leak(void) {
     for (;;) {

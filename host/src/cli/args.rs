@@ -251,7 +251,7 @@ fn limit_entry(text: &str) -> Result<(String, i64), String> {
 
 impl PluginArgs {
     /// The limits that were given, by key.
-    pub(crate) fn limits(&self) -> toml::Table {
+    fn limits(&self) -> toml::Table {
         self.plugin_limit
             .iter()
             .map(|(key, value)| (key.clone(), toml::Value::Integer(*value)))
@@ -259,7 +259,7 @@ impl PluginArgs {
     }
 
     /// Configuration by plugin id; of two values for a key the later one counts.
-    pub(super) fn config(&self) -> PluginConfig {
+    fn config(&self) -> PluginConfig {
         let mut config = PluginConfig::new();
         for entry in &self.plugin_config {
             let keys: &mut Map<_, _> = config.entry(entry.id.clone()).or_default();
@@ -275,34 +275,43 @@ impl RunArgs {
     /// # Errors
     /// When a path has no TOML form, because it is not UTF-8; names the flag.
     pub(super) fn overlay(&self) -> Result<toml::Table, String> {
-        let paths = [
-            ("--record", self.measurement.record.as_slice()),
-            ("--save-result", self.output.save_result.as_slice()),
-            ("--plugin-dir", &self.plugins.plugin_dir),
-        ];
-        for (flag, paths) in paths {
-            if let Some(path) = paths.iter().find(|path| path.to_str().is_none()) {
-                return Err(format!(
-                    "{flag}: {} is not UTF-8; name another path",
-                    path.display()
-                ));
-            }
-        }
-        let form = |error: toml::ser::Error| format!("a flag has no form in a plan: {error}");
-        let mut table = toml::Table::try_from(self).map_err(form)?;
-        if !self.plugins.plugin_config.is_empty() {
-            table.insert(
-                "plugin_config".to_owned(),
-                toml::Value::try_from(self.plugins.config()).map_err(form)?,
-            );
-        }
-        if !self.plugins.plugin_limit.is_empty() {
-            table.insert(
-                "plugin_limits".to_owned(),
-                toml::Value::Table(self.plugins.limits()),
-            );
-        }
-        Ok(table)
+        let record = self.measurement.record.as_slice();
+        check_text("--record", record)?;
+        overlay(self, &self.plugins, &self.output)
+    }
+}
+
+/// The flags that were given to a command that has these two groups among its own, by the plan's names.
+///
+/// # Errors
+/// When a path has no TOML form, because it is not UTF-8; names the flag.
+pub(super) fn overlay(
+    flags: &impl Serialize,
+    plugins: &PluginArgs,
+    output: &OutputArgs,
+) -> Result<toml::Table, String> {
+    check_text("--save-result", output.save_result.as_slice())?;
+    check_text("--plugin-dir", &plugins.plugin_dir)?;
+    check_text("--lock", plugins.lock.as_slice())?;
+    let form = |error: toml::ser::Error| format!("a flag has no form in a plan: {error}");
+    let mut table = toml::Table::try_from(flags).map_err(form)?;
+    if !plugins.plugin_config.is_empty() {
+        let config = toml::Value::try_from(plugins.config()).map_err(form)?;
+        table.insert("plugin_config".to_owned(), config);
+    }
+    if !plugins.plugin_limit.is_empty() {
+        table.insert("plugin_limits".to_owned(), toml::Value::Table(plugins.limits()));
+    }
+    Ok(table)
+}
+
+fn check_text(flag: &str, paths: &[PathBuf]) -> Result<(), String> {
+    match paths.iter().find(|path| path.to_str().is_none()) {
+        Some(path) => Err(format!(
+            "{flag}: {} is not UTF-8; name another path",
+            path.display()
+        )),
+        None => Ok(()),
     }
 }
 

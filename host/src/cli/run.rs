@@ -14,9 +14,20 @@ use crate::run::{self, Finished, Progress, RunError, Stop};
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let plan = plan(args)?;
     check_target(plan.save_result.as_deref())?;
+    let stop = stop_on_signal();
+    let mut shown = Shown::detect();
+    let finished = run::offline(&plan, &mut shown, &stop).map_err(|error| ended(&mut shown, &error))?;
+    // What was measured is shown even if it cannot be saved.
+    let saved = save(&finished, plan.save_result.as_deref());
+    let exit = show(&finished, plan.output_format, plan.detail)?;
+    saved.map(|()| exit)
+}
+
+/// The wish that Ctrl-C expresses. The first signal ends the run after the step or the batch; the second ends the program,
+/// whatever it is doing.
+pub(super) fn stop_on_signal() -> Stop {
     let stop = Stop::default();
     let handler = stop.clone();
-    // The first signal ends the run after the step; the second ends the program, whatever it is doing.
     let on_signal = move || {
         if handler.requested() {
             std::process::exit(Exit::Interrupted as i32);
@@ -29,12 +40,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
             "warning: Ctrl-C will end the run without a result: {error}"
         ));
     }
-    let mut shown = Shown::detect();
-    let finished = run::offline(&plan, &mut shown, &stop).map_err(|error| ended(&mut shown, &error))?;
-    // What was measured is shown even if it cannot be saved.
-    let saved = save(&finished, plan.save_result.as_deref());
-    let exit = show(&finished, plan.output_format, plan.detail)?;
-    saved.map(|()| exit)
+    stop
 }
 
 fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {

@@ -177,9 +177,9 @@ impl<S: EventSink + 'static> Collection<S> {
 
     /// Waits until everything that was handed over has been taken: by the collectors in live collection, else by the
     /// memory that keeps it. `give_up` ends the wait.
-    pub fn settle(&self, give_up: impl Fn() -> bool) {
+    pub fn wait_until_taken(&self, give_up: impl Fn() -> bool) {
         let alive = || self.pump.as_ref().is_some_and(|pump| !pump.is_finished());
-        while !self.parts.exchange.is_settled() && alive() && !give_up() {
+        while !self.parts.exchange.is_all_taken() && alive() && !give_up() {
             std::thread::yield_now();
         }
     }
@@ -227,7 +227,11 @@ impl<S: EventSink + 'static> Collection<S> {
         let pump = pump
             .join()
             .map_err(|panic| CollectionError::Pump(panic_text(&*panic).to_owned()))?;
-        Ok(pump.into_collected())
+        let mut collected = pump.into_collected();
+        for (kind, totals) in collected.totals.kinds.iter_mut().enumerate() {
+            totals.weights = self.parts.exchange.weights(kind);
+        }
+        Ok(collected)
     }
 }
 

@@ -111,7 +111,7 @@ impl EventSink for Gate {
 }
 
 #[test]
-fn settled_means_that_the_collectors_have_had_everything() {
+fn taken_means_that_the_collectors_have_had_everything() {
     let (arrived, arrival) = channel();
     let (hold, leave) = channel::<()>();
     let gate = Gate { arrived, leave };
@@ -120,25 +120,25 @@ fn settled_means_that_the_collectors_have_had_everything() {
     recorder.flush();
     assert_eq!(arrival.recv().unwrap(), 4);
     let asked = Cell::new(0);
-    collection.settle(|| {
+    collection.wait_until_taken(|| {
         asked.set(asked.get() + 1);
         asked.get() > 3
     });
     assert_eq!(asked.get(), 4, "a batch that is being taken is not taken yet");
     drop(hold);
-    collection.settle(|| false);
+    collection.wait_until_taken(|| false);
     assert_eq!(arrival.try_recv(), Ok(2), "the last batch has arrived too");
     drop(collection.finish(recorder).unwrap());
 }
 
 #[test]
-fn kept_events_are_settled_without_the_collectors() {
+fn kept_events_are_taken_without_the_collectors() {
     let (arrived, arrival) = channel();
     let (hold, leave) = channel::<()>();
     let gate = Gate { arrived, leave };
     let (mut recorder, collection) = Collection::start(setup(AFTER), None, gate).unwrap();
     record_steps(&mut recorder, 0..4);
-    collection.settle(|| false);
+    collection.wait_until_taken(|| false);
     assert!(arrival.try_recv().is_err());
     drop(hold);
     drop(collection.finish(recorder).unwrap());

@@ -124,6 +124,36 @@ pub struct KindTotals {
     pub delivered: u64,
     /// Rows that were dropped, those after the last delivered batch included.
     pub lost: u64,
+    /// Weights of the recorded rows; `None` where there are none. Each batch of a recording has its own.
+    #[serde(skip)]
+    pub weights: Option<Weights>,
+}
+
+/// How many events a row of a kind stands for: the least and the greatest number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Least weight of a row.
+    pub least: u32,
+    /// Greatest weight of a row.
+    pub greatest: u32,
+}
+
+impl Weights {
+    /// Rows that all have one weight.
+    pub fn all(weight: u32) -> Self {
+        Self {
+            least: weight,
+            greatest: weight,
+        }
+    }
+
+    /// These rows and others.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            least: self.least.min(other.least),
+            greatest: self.greatest.max(other.greatest),
+        }
+    }
 }
 
 /// The account of a run's events.

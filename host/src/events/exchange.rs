@@ -1,12 +1,13 @@
 //! The bounded hand-over between producers and the pump.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 
 use crossbeam_queue::ArrayQueue;
 use lm_bench_plugin::{Block, EventRow};
 
+use super::delivery::Weights;
 use super::kind_table::KindTable;
 
 /// Empty blocks kept ready for each recorded kind, besides the one a producer fills.
@@ -38,6 +39,8 @@ pub(super) enum Command {
 #[derive(Debug)]
 pub(super) struct ProducerTotals {
     recorded: Vec<AtomicU64>,
+    /// Least and greatest weight of these rows; 0 while there are none.
+    weights: Vec<[AtomicU32; 2]>,
     refused: AtomicU64,
 }
 
@@ -45,12 +48,29 @@ impl ProducerTotals {
     fn new(kinds: usize) -> Self {
         Self {
             recorded: (0..kinds).map(|_| AtomicU64::new(0)).collect(),
+            weights: (0..kinds)
+                .map(|_| [AtomicU32::new(0), AtomicU32::new(0)])
+                .collect(),
             refused: AtomicU64::new(0),
         }
     }
 
     pub(super) fn set_recorded(&self, kind: usize, rows: u64) {
         self.recorded[kind].store(rows, Ordering::Release);
+    }
+
+    /// Says that rows of this weight, at least 1, are among the recorded ones.
+    pub(super) fn note_weight(&self, kind: usize, weight: u32) {
+        let noted = Weights::all(weight);
+        let Weights { least, greatest } = self.weights(kind).map_or(noted, |before| before.and(noted));
+        self.weights[kind][0].store(least, Ordering::Release);
+        self.weights[kind][1].store(greatest, Ordering::Release);
+    }
+
+    pub(super) fn weights(&self, kind: usize) -> Option<Weights> {
+        let [least, greatest] = &self.weights[kind];
+        let (least, greatest) = (least.load(Ordering::Acquire), greatest.load(Ordering::Acquire));
+        (least > 0).then_some(Weights { least, greatest })
     }
 
     pub(super) fn recorded(&self, kind: usize) -> u64 {
@@ -127,6 +147,13 @@ impl Exchange {
             .clone()
     }
 
+    /// Weights of the rows of a kind that all producers recorded.
+    pub(super) fn weights(&self, kind: usize) -> Option<Weights> {
+        let producers = self.producers();
+        let each = producers.iter().filter_map(|producer| producer.weights(kind));
+        each.reduce(Weights::and)
+    }
+
     /// A new block; `None` for an index outside the table.
     pub(super) fn new_block(&self, kind: usize) -> Option<Block> {
         let def = self.kinds.get(kind)?;
@@ -192,7 +219,7 @@ impl Exchange {
     }
 
     /// Whether all blocks that were handed over have been dealt with.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_all_taken(&self) -> bool {
         let done = self.taken.load(Ordering::Acquire) + self.dropped();
         done >= self.handed.load(Ordering::Relaxed)
     }

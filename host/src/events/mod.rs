@@ -27,7 +27,7 @@ pub use collection::{
     CollectMode, Collected, Collection, CollectionError, CollectionSetup, DEFAULT_BUDGET_BYTES,
     SINK_STACK_BYTES, Watch,
 };
-pub use delivery::{Delivery, EventSink, KindTotals, SinkError, Totals};
+pub use delivery::{Delivery, EventSink, KindTotals, SinkError, Totals, Weights};
 pub use document::markdown;
 pub use kind_table::{KindError, KindTable};
 pub use recorder::{LIVE_FLUSH_NS, Recorder, RecorderConfig};

@@ -101,7 +101,7 @@ struct Slot {
     /// Rows so far.
     recorded: u64,
     /// Events that each row stands for.
-    weight: f64,
+    weight: u32,
 }
 
 /// Parts of a recorder that its collection owns.
@@ -169,7 +169,7 @@ impl Recorder {
         };
         let chosen = sampler.choose(phase);
         self.chosen = chosen;
-        let weight = f64::from(self.sample_every);
+        let weight = self.sample_every;
         for at in 0..self.sampled.len() {
             let kind = self.sampled[at];
             if self.slots[kind].weight != weight {
@@ -306,8 +306,9 @@ impl Recorder {
             return;
         };
         block.first_row = slot.recorded - u64::from(block.rows());
-        block.weight = slot.weight;
+        block.weight = f64::from(slot.weight);
         self.totals.set_recorded(kind, slot.recorded);
+        self.totals.note_weight(kind, slot.weight);
         self.exchange.hand_over(Handed {
             producer: self.producer,
             kind,
@@ -354,7 +355,7 @@ impl Slot {
             open,
             shaped: false,
             recorded: 0,
-            weight: 1.0,
+            weight: 1,
         }
     }
 }

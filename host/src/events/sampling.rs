@@ -3,7 +3,7 @@
 use lm_bench_plugin::kinds::phase;
 
 /// Steps are sampled apart by phase, so that a workload of one prefill and many decode steps yields both.
-const STRATA: usize = 4;
+const PHASES: usize = 4;
 
 /// Chooses one step of each `every` consecutive ones of a phase. The first step of a phase is always chosen; in
 /// later windows the position varies (from a fixed sequence, so that runs agree), because a constant one would
@@ -11,11 +11,11 @@ const STRATA: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Sampler {
     every: u64,
-    strata: [Stratum; STRATA],
+    phases: [PhaseSteps; PHASES],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Stratum {
+struct PhaseSteps {
     steps: u64,
     pick: u64,
 }
@@ -25,21 +25,21 @@ impl Sampler {
     pub(super) fn new(every: u32) -> Self {
         Self {
             every: u64::from(every),
-            strata: [Stratum::default(); STRATA],
+            phases: [PhaseSteps::default(); PHASES],
         }
     }
 
     /// Counts a step of the given phase and says whether it is chosen.
     pub(super) fn choose(&mut self, phase_code: u8) -> bool {
-        let index = stratum(phase_code);
-        let stratum = &mut self.strata[index];
-        let position = stratum.steps % self.every;
-        let window = stratum.steps / self.every;
+        let index = phase_index(phase_code);
+        let phase = &mut self.phases[index];
+        let position = phase.steps % self.every;
+        let window = phase.steps / self.every;
         if position == 0 {
-            stratum.pick = pick(window, index, self.every);
+            phase.pick = pick(window, index, self.every);
         }
-        stratum.steps += 1;
-        position == stratum.pick
+        phase.steps += 1;
+        position == phase.pick
     }
 }
 
@@ -48,24 +48,24 @@ impl Sampler {
 pub fn sampled_steps(every: u32, steps: u64, phase_code: u8) -> u64 {
     let every = u64::from(every);
     let (windows, rest) = (steps / every, steps % every);
-    windows + u64::from(pick(windows, stratum(phase_code), every) < rest)
+    windows + u64::from(pick(windows, phase_index(phase_code), every) < rest)
 }
 
-fn stratum(phase_code: u8) -> usize {
+fn phase_index(phase_code: u8) -> usize {
     usize::from(phase_code.min(phase::LOAD))
 }
 
 /// The position of the chosen step in a window.
-fn pick(window: u64, stratum: usize, every: u64) -> u64 {
+fn pick(window: u64, phase: usize, every: u64) -> u64 {
     match window {
         0 => 0,
-        _ => mix(window, stratum as u64) % every,
+        _ => mix(window, phase as u64) % every,
     }
 }
 
 /// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014), good enough to spread positions.
-fn mix(window: u64, stratum: u64) -> u64 {
-    let mut z = window.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(stratum);
+fn mix(window: u64, phase: u64) -> u64 {
+    let mut z = window.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(phase);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -318,8 +318,8 @@ fn start(mut member: Member, run: &str, kinds: &KindTable, policy: &Policy) -> R
         return Ok(member);
     };
     match resolve(&subscription, kinds, &policy.limits) {
-        Ok(plan) => member
-            .open(run, plan)
+        Ok(agreement) => member
+            .open(run, agreement)
             .map_err(|failure| refused(&member, failure))?,
         Err(error @ Unresolved::Invalid(_)) => member.refuse(error.to_string()),
         Err(error) => {

@@ -26,6 +26,14 @@ pub enum PluginError {
         /// Folders that were searched.
         searched: Vec<PathBuf>,
     },
+    /// A folder that was named to look for plugins in cannot be read.
+    #[error("--plugin-dir {}: {source}; name a folder that there is, or leave it out", .path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The text is neither an id nor a path.
     #[error("{0:?} is no plugin: give an id (a-z, 0-9 and -) or a path with a / in it")]
     NoTarget(String),

@@ -1,4 +1,4 @@
-//! One collector of a run: calls it, keeps its account, and ends it at its first failure.
+//! One collector of a run: calls it, keeps its tally, and ends it at its first failure.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::limits::Limits;
 use super::log::LogLine;
 use super::outcome::CollectorOutcome;
 use super::registry::Found;
-use super::resolve::Plan;
+use super::resolve::Agreement;
 use super::session::{Door, Session};
 use crate::clock::Clock;
 use crate::events::{Delivery, SymbolTable};
@@ -20,7 +20,7 @@ use crate::events::{Delivery, SymbolTable};
 /// Batches between two checkpoints, once it has been doubled often enough.
 const MOST_BATCHES_PER_CHECKPOINT: u64 = 256;
 
-/// A loaded collector with its account.
+/// A loaded collector with its tally.
 pub(crate) struct Member {
     found: Found,
     isolated: bool,
@@ -31,13 +31,13 @@ pub(crate) struct Member {
     session: Option<Box<dyn Session>>,
     feeds: Vec<Feed>,
     absent_kinds: Vec<String>,
-    account: Account,
+    tally: Tally,
     checkpoints: Checkpoints,
     good: Option<Vec<Metric>>,
 }
 
 #[derive(Debug, Default)]
-struct Account {
+struct Tally {
     rows: u64,
     lost: u64,
     busy_ns: u64,
@@ -97,7 +97,7 @@ impl Member {
             session: Some(setup.session),
             feeds: Vec::new(),
             absent_kinds: Vec::new(),
-            account: Account::default(),
+            tally: Tally::default(),
             checkpoints: Checkpoints {
                 batches: 0,
                 next: 1,
@@ -124,28 +124,28 @@ impl Member {
     pub(crate) fn subscribe(&mut self, run: &str) -> Result<Option<Subscription>, Failure> {
         let config = self.config.to_string();
         let limit = self.limits.call_time();
-        self.settle(|member| member.timed(limit, |session| session.subscribe(&config, run)))
+        self.or_quarantine(|member| member.timed(limit, |session| session.subscribe(&config, run)))
     }
 
     /// Starts it with what it is going to get.
     ///
     /// # Errors
     /// What it says about its configuration.
-    pub(crate) fn open(&mut self, run: &str, plan: Plan) -> Result<(), Failure> {
+    pub(crate) fn open(&mut self, run: &str, agreement: Agreement) -> Result<(), Failure> {
         let config = self.config.to_string();
         let limit = self.limits.call_time();
-        let resolved: Resolved = plan.resolved;
-        self.absent_kinds = plan.absent;
-        let opened =
-            self.settle(|member| member.timed(limit, |session| session.open(&config, run, &resolved)))?;
+        let resolved: Resolved = agreement.resolved;
+        self.absent_kinds = agreement.absent;
+        let opened = self
+            .or_quarantine(|member| member.timed(limit, |session| session.open(&config, run, &resolved)))?;
         if opened.is_none() {
             // Quarantined: what it would have taken is not worth recording for it.
             return Ok(());
         }
-        self.feeds = plan
+        self.feeds = agreement
             .wanted
             .into_iter()
-            .map(|wanted| Feed::new(wanted, plan.max_rows, self.limits.batch_bytes))
+            .map(|wanted| Feed::new(wanted, agreement.max_rows, self.limits.batch_bytes))
             .collect();
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Member {
         let Some(at) = self.feeds.iter().position(|feed| feed.kind() == delivery.kind) else {
             return;
         };
-        self.account.lost += delivery.lost_before;
+        self.tally.lost += delivery.lost_before;
         let Some(session) = self.session.as_mut() else {
             return;
         };
@@ -179,7 +179,7 @@ impl Member {
     /// Takes note of rows of a kind that were lost after its last delivery.
     pub(crate) fn lost(&mut self, kind: usize, rows: u64) {
         if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.kind() == kind) {
-            self.account.lost += rows;
+            self.tally.lost += rows;
             feed.lose(rows);
         }
     }
@@ -196,7 +196,7 @@ impl Member {
 
     fn deliver(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
         self.timed(self.limits.batch_time(), |session| session.on_batch(batch))?;
-        self.account.rows += u64::from(batch.rows);
+        self.tally.rows += u64::from(batch.rows);
         Ok(())
     }
 
@@ -236,8 +236,8 @@ impl Member {
             }
             self.retire();
         }
-        let quarantined = !self.account.faults.is_empty();
-        let reason = match self.account.faults.first() {
+        let quarantined = !self.tally.faults.is_empty();
+        let reason = match self.tally.faults.first() {
             Some(fault) => format!("the collector was quarantined: {fault}"),
             None => "the collector reported nothing for this metric".to_owned(),
         };
@@ -253,15 +253,15 @@ impl Member {
             manifest: self.found.manifest,
             config: self.config,
             metrics,
-            rows: self.account.rows,
-            lost: self.account.lost,
-            busy_ns: self.account.busy_ns,
-            calls: self.account.calls,
-            peak_memory: self.account.peak_memory,
-            faults: self.account.faults,
+            rows: self.tally.rows,
+            lost: self.tally.lost,
+            busy_ns: self.tally.busy_ns,
+            calls: self.tally.calls,
+            peak_memory: self.tally.peak_memory,
+            faults: self.tally.faults,
             partial,
-            log: self.account.log,
-            log_refused: self.account.log_refused,
+            log: self.tally.log,
+            log_refused: self.tally.log_refused,
             absent_kinds: self.absent_kinds,
         }
     }
@@ -279,8 +279,8 @@ impl Member {
         let interrupts = session.interrupts();
         let result = call(session.as_mut());
         let took = Duration::from_nanos(self.clock.now_ns() - start);
-        self.account.busy_ns += took.as_nanos() as u64;
-        self.account.calls += 1;
+        self.tally.busy_ns += took.as_nanos() as u64;
+        self.tally.calls += 1;
         if self.found.door() == Door::Dylib && !interrupts && took > limit {
             return result.and(Err(Failure::Late { took, limit }));
         }
@@ -288,7 +288,7 @@ impl Member {
     }
 
     /// Keeps a configuration fault for the user and turns each other failure into a quarantine.
-    fn settle<T>(
+    fn or_quarantine<T>(
         &mut self,
         call: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
@@ -303,18 +303,18 @@ impl Member {
     }
 
     fn quarantine(&mut self, failure: &Failure) {
-        self.account.faults.push(failure.to_string());
+        self.tally.faults.push(failure.to_string());
         self.retire();
     }
 
     /// Lets go of the code, and keeps its log.
     fn retire(&mut self) {
         if let Some(mut session) = self.session.take() {
-            self.account.peak_memory = session.peak_memory();
+            self.tally.peak_memory = session.peak_memory();
             session.end();
             let log = &session.host().log;
-            self.account.log = log.lines().to_vec();
-            self.account.log_refused = log.refused();
+            self.tally.log = log.lines().to_vec();
+            self.tally.log_refused = log.refused();
         }
     }
 }

@@ -107,7 +107,7 @@ impl Registry {
     /// Looks at the built-in collectors and the environment.
     ///
     /// # Errors
-    /// When a built-in collector carries a manifest that is not valid.
+    /// When a built-in collector carries a manifest that is not valid, or a folder that the policy names cannot be read.
     pub fn new(policy: &Policy) -> Result<Self, PluginError> {
         Self::with_variables(policy, |name| std::env::var_os(name))
     }
@@ -117,6 +117,12 @@ impl Registry {
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, PluginError> {
         let builtin = builtin::all().map_err(PluginError::builtin)?;
+        for path in &policy.plugin_dirs {
+            std::fs::read_dir(path).map_err(|source| PluginError::Folder {
+                path: path.clone(),
+                source,
+            })?;
+        }
         let folders = search::folders(policy, &variable);
         let packs = pack::packs_folder(&variable)
             .map(|folder| InstalledPacks::new(folder, pack::trust_file(&variable)));

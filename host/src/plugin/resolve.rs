@@ -24,9 +24,9 @@ pub(crate) struct Wanted {
     pub(crate) every: u32,
 }
 
-/// The answer to a subscription.
+/// The answer to a subscription: what the plugin gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct Agreement {
     /// What the plugin is told.
     pub(crate) resolved: Resolved,
     /// What is delivered.
@@ -75,7 +75,7 @@ pub(crate) fn resolve(
     subscription: &Subscription,
     kinds: &KindTable,
     limits: &Limits,
-) -> Result<Plan, Unresolved> {
+) -> Result<Agreement, Unresolved> {
     let invalid = |text: String| Err(Unresolved::Invalid(text));
     if subscription.wants.len() > limits.wants {
         return invalid(format!(
@@ -87,7 +87,7 @@ pub(crate) fn resolve(
     if subscription.max_rows == 0 {
         return invalid("max_rows is 0".to_owned());
     }
-    let mut plan = Plan {
+    let mut agreement = Agreement {
         resolved: Resolved::default(),
         wanted: Vec::new(),
         absent: Vec::new(),
@@ -101,16 +101,21 @@ pub(crate) fn resolve(
             return invalid(format!("kind {:?} is wanted twice", want.kind));
         }
         // At most `limits.wants` kinds, so the number fits.
-        resolve_want(want, id as u16, kinds, &mut plan)?;
+        resolve_want(want, id as u16, kinds, &mut agreement)?;
     }
-    Ok(plan)
+    Ok(agreement)
 }
 
-fn resolve_want(want: &Want, id: u16, kinds: &KindTable, plan: &mut Plan) -> Result<(), Unresolved> {
+fn resolve_want(
+    want: &Want,
+    id: u16,
+    kinds: &KindTable,
+    agreement: &mut Agreement,
+) -> Result<(), Unresolved> {
     let Some((index, kind)) = kinds.index(&want.kind).and_then(|at| Some((at, kinds.get(at)?))) else {
         if want.kind.starts_with(VENDOR) {
-            plan.absent.push(want.kind.clone());
-            plan.resolved.kinds.push(ResolvedKind {
+            agreement.absent.push(want.kind.clone());
+            agreement.resolved.kinds.push(ResolvedKind {
                 kind: want.kind.clone(),
                 id,
                 columns: Vec::new(),
@@ -142,12 +147,12 @@ fn resolve_want(want: &Want, id: u16, kinds: &KindTable, plan: &mut Plan) -> Res
         .iter()
         .map(|&at| resolved_column(&kind.columns[at]))
         .collect();
-    plan.resolved.kinds.push(ResolvedKind {
+    agreement.resolved.kinds.push(ResolvedKind {
         kind: want.kind.clone(),
         id,
         columns: resolved,
     });
-    plan.wanted.push(Wanted {
+    agreement.wanted.push(Wanted {
         kind: index,
         id,
         columns,
@@ -213,7 +218,7 @@ mod tests {
         }
     }
 
-    fn answer(wants: Vec<Want>) -> Result<Plan, Unresolved> {
+    fn answer(wants: Vec<Want>) -> Result<Agreement, Unresolved> {
         resolve(
             &Subscription::new(wants),
             &KindTable::builtin(),
@@ -223,13 +228,13 @@ mod tests {
 
     #[test]
     fn columns_come_in_the_order_asked_for_and_missing_optional_ones_are_left_out() {
-        let plan = answer(vec![want(
+        let agreement = answer(vec![want(
             "token",
             &["chunk", "t_ns"],
             &["colour", "index", "chunk"],
         )])
         .expect("there");
-        let names: Vec<&str> = plan.resolved.kinds[0]
+        let names: Vec<&str> = agreement.resolved.kinds[0]
             .columns
             .iter()
             .map(|column| column.name.as_str())
@@ -242,7 +247,7 @@ mod tests {
             columns: vec![3, 0, 2],
             every: 1,
         };
-        assert_eq!(plan.wanted, [expected]);
+        assert_eq!(agreement.wanted, [expected]);
     }
 
     #[test]
@@ -268,14 +273,14 @@ mod tests {
 
     #[test]
     fn a_vendor_kind_that_is_not_there_resolves_to_nothing() {
-        let plan = answer(vec![
+        let agreement = answer(vec![
             want("vendor.acme.hbm", &["x"], &[]),
             want("step", &["step"], &[]),
         ])
         .expect("resolved");
-        assert_eq!(plan.absent, ["vendor.acme.hbm"]);
-        assert!(plan.resolved.kinds[0].columns.is_empty());
-        assert_eq!((plan.wanted.len(), plan.wanted[0].id), (1, 1));
+        assert_eq!(agreement.absent, ["vendor.acme.hbm"]);
+        assert!(agreement.resolved.kinds[0].columns.is_empty());
+        assert_eq!((agreement.wanted.len(), agreement.wanted[0].id), (1, 1));
     }
 
     #[test]

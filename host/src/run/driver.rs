@@ -160,9 +160,9 @@ impl<S: EventSink + 'static> Driver<'_, S> {
         if self.collection.is_live() {
             self.recorder.flush();
         }
-        self.collection.settle(|| self.stop.requested());
-        let settled = self.recorder.now_ns();
-        pair.instrumented_wall_ns = if self.collection.is_live() { settled } else { ended } - start;
+        self.collection.wait_until_taken(|| self.stop.requested());
+        let taken = self.recorder.now_ns();
+        pair.instrumented_wall_ns = if self.collection.is_live() { taken } else { ended } - start;
         (pair.instrumented, pair.prefill_sampled) = (iteration, done.prefill_sampled);
         done.iterations.push(iteration);
         Ok(Some(()))

@@ -1,5 +1,6 @@
 //! Which iteration of a pair comes first, and what the pairs say.
 
+use lm_bench_plugin::Level;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -29,6 +30,11 @@ pub(super) fn effect(plan: &RunPlan, pairs: &[IterationPair], sampled_every: Opt
     }
 }
 
+/// Of how many steps one is recorded in detail for the plan's own level; collectors may raise it. `None` where none is.
+pub(super) fn sampled_by_level(plan: &RunPlan) -> Option<u32> {
+    (Level::from(plan.instrument) >= Level::Ops).then_some(plan.sample_every)
+}
+
 /// Refuses a limit that so few iterations could not be held against, before they are run.
 pub(super) fn check_pairs(plan: &RunPlan, sampled_every: Option<u32>) -> Result<(), RunError> {
     let needs = pairs_needed(sampled_every);
@@ -44,6 +50,7 @@ pub(super) fn check_pairs(plan: &RunPlan, sampled_every: Option<u32>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Instrument;
 
     #[test]
     fn two_successive_pairs_have_both_orders() {
@@ -69,6 +76,16 @@ mod tests {
         assert_eq!(
             error,
             "15 iterations are too few to hold the observer effect against 1%: use --num-iters 16 or more, or leave out --max-overhead"
+        );
+        let level = |instrument| {
+            sampled_by_level(&RunPlan {
+                instrument,
+                ..plan(15)
+            })
+        };
+        assert_eq!(
+            (level(Instrument::Steps), level(Instrument::Ops)),
+            (None, Some(8))
         );
         let unlimited = RunPlan {
             max_overhead: None,

@@ -3,16 +3,16 @@
 use lm_bench_plugin::RunInfo;
 
 use super::driver::{Done, Driver, Loop};
-use super::record::{self, Account, Facts, Parts, seconds};
+use super::record::{self, Facts, Parts, Reported, seconds};
 use super::{Finished, Progress, RunError, Stop, collecting, engine, facts, observer};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::events::{Collected, Collection, EventSink, KindTable, Recorder, SinkError, Watch};
 use crate::model::Tokenizer;
 use crate::plan::RunPlan;
-use crate::plugin::CollectorOutcome;
+use crate::plugin::{CollectorOutcome, Collectors};
 use crate::probe::machine;
-use crate::report::Note;
+use crate::report::{Note, RunRecord};
 use crate::workload::{PromptTokens, Prompts};
 
 /// Runs a plan.
@@ -23,22 +23,19 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let clock = Clock::start();
     collecting::check_recording_name(plan)?;
     collecting::check_plugins(&plan.plugins(), progress)?;
-    let Prepared {
-        mut engine,
-        tokenizer,
-        run_info,
-        facts,
-        loaded_ns,
-    } = prepare(plan, &clock, (progress, stop))?;
+    observer::check_pairs(plan, observer::sampled_by_level(plan))?;
+    let mut prepared = prepare(plan, &clock, (progress, stop))?;
+    let run_info = prepared.run_info;
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
-    let mut remarks = collecting::remarks_before(&collectors);
+    let remarks = collecting::remarks_before(&collectors);
     let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
-
-    let tokens = prompt_tokens(tokenizer.as_ref(), &run_info);
     let sampled_every = recorder.sampled_every();
+    // Again, since what the collectors want may need more pairs, and depends on the model.
     observer::check_pairs(plan, sampled_every)?;
+
+    let tokens = prompt_tokens(prepared.tokenizer.as_ref(), &run_info);
     let mut driver = Driver {
-        engine: engine.as_mut(),
+        engine: prepared.engine.as_mut(),
         recorder,
         collection: &collection,
         prompts: Prompts::new(tokens, plan.seed, plan.seq_len as usize),
@@ -51,36 +48,63 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let collecting_ns = clock.now_ns();
     let collected = collect(collection, recorder, (progress, stop, &parts.done))?;
 
-    let mut record = record::of_iterations(plan, facts, &parts);
+    let mut record = record::of_iterations(plan, prepared.facts, &parts);
     if plan.observer_effect {
         record.observer_effect = Some(observer::effect(plan, &parts.done.pairs, sampled_every));
     }
-    record.output_sample = tokenizer.and_then(|tokenizer| tokenizer.decode(&parts.done.sample).ok());
-    record.timings.load_s = Some(seconds(loaded_ns));
+    let decoded = |tokenizer: Tokenizer| tokenizer.decode(&parts.done.sample).ok();
+    record.output_sample = prepared.tokenizer.and_then(decoded);
+    record.timings.load_s = Some(seconds(prepared.loaded_ns));
+    let ended = Ended {
+        done: parts.done,
+        collected,
+        collecting_ns,
+        remarks,
+    };
+    let finished = finish(plan, &clock, (record, &run_info), ended);
+    progress.done();
+    Ok(finished)
+}
+
+/// What is there when the collection is over.
+struct Ended {
+    done: Done,
+    collected: Collected<Collectors>,
+    collecting_ns: u64,
+    remarks: Vec<String>,
+}
+
+/// Completes the record with what the collectors report, and the recording with the record.
+fn finish(
+    plan: &RunPlan,
+    clock: &Clock,
+    (mut record, run_info): (RunRecord, &RunInfo),
+    mut ended: Ended,
+) -> Finished {
+    let collected = ended.collected;
     let outcomes = collected.collectors.finish();
-    remarks.extend(collecting::remarks_after(&outcomes));
-    record.timings.collect_s = Some(seconds(clock.now_ns() - collecting_ns));
+    ended.remarks.extend(collecting::remarks_after(&outcomes));
+    record.timings.collect_s = Some(seconds(clock.now_ns() - ended.collecting_ns));
     record.duration_s = seconds(clock.now_ns());
-    record::add_collected(&mut record, &collected.totals, plan.sample_every);
-    let account = Account {
+    record::add_collected(&mut record, &collected.totals);
+    let reported = Reported {
         outcomes: &outcomes,
         duration_ns: clock.now_ns(),
         cut: collected.rows_cut > 0,
     };
-    record::add_outcomes(&mut record, &account, &plan.metric_percentiles);
+    record::add_outcomes(&mut record, &reported, &plan.metric_percentiles);
     let fault = collected.collectors_fault;
-    record.judge(objections(&parts.done, fault, collected.rows_cut));
+    record.judge(objections(&ended.done, fault, collected.rows_cut));
     let recording_failed = collected.recording.and_then(|recording| {
-        record::finish_recording(recording, (&record, &run_info), &collected.totals).err()
+        record::finish_recording(recording, (&record, run_info), &collected.totals).err()
     });
-    progress.done();
-    Ok(Finished {
-        remarks,
+    Finished {
+        remarks: ended.remarks,
         recording_failed,
         quarantined: outcomes.iter().any(CollectorOutcome::quarantined),
-        interrupted: parts.done.interrupted || account.cut,
+        interrupted: ended.done.interrupted || reported.cut,
         record,
-    })
+    }
 }
 
 /// What is there before the collectors are.
@@ -180,10 +204,7 @@ fn objections(done: &Done, collectors_fault: Option<SinkError>, rows_cut: u64) -
             format!("the collectors did not get all events: {fault}"),
         ));
     }
-    if rows_cut > 0 {
-        let text = format!("collecting was interrupted: {rows_cut} rows never reached the collectors");
-        found.push(Note::new("interrupted", text));
-    }
+    found.extend(record::rows_cut(rows_cut));
     found
 }
 

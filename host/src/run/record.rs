@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lm_bench_plugin::{Level, RunInfo, kinds};
+use lm_bench_plugin::RunInfo;
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
@@ -11,9 +11,9 @@ use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::RunPlan;
 use crate::plugin::{CollectorOutcome, Door};
 use crate::report::{
-    Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts,
-    PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share, metric_records,
-    ns_per_row,
+    Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts, Note,
+    PluginDoor, PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share,
+    metric_records, ns_per_row,
 };
 use crate::stats::Percent;
 
@@ -76,6 +76,7 @@ fn counts(plan: &RunPlan, done: &Done) -> Counts {
     Counts {
         iterations: done.iterations.len() as u64,
         iterations_planned: u64::from(plan.num_iters),
+        decode_steps: sum(|one| one.decode_steps),
         requests: done.requests,
         prompt_tokens: sum(|one| one.prompt_tokens),
         output_tokens: sum(|one| one.output_tokens),
@@ -97,16 +98,14 @@ fn resolved(plan: &RunPlan) -> BTreeMap<String, serde_json::Value> {
 }
 
 /// Adds the account of the event stream.
-pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_every: u32) {
-    for totals in totals.kinds.iter().filter(|totals| totals.recorded > 0) {
-        let sampled = kinds::KINDS
-            .iter()
-            .any(|kind| kind.name == totals.kind && kind.level >= Level::Ops);
-        let weight = if sampled { sample_every } else { 1 };
+pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals) {
+    for totals in &totals.kinds {
+        let Some(weights) = totals.weights else { continue };
         let entry = EventTotals {
             rows: totals.recorded,
             lost: totals.lost,
-            weight,
+            weight: weights.greatest,
+            least_weight: Some(weights.least),
         };
         record.events.insert(totals.kind.clone(), entry);
     }
@@ -117,8 +116,16 @@ pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals, sample_ever
     };
 }
 
+/// The reason against a result whose collectors were not given all rows because the user interrupted.
+pub(super) fn rows_cut(rows: u64) -> Option<Note> {
+    (rows > 0).then(|| {
+        let text = format!("collecting was interrupted: {rows} rows never reached the collectors");
+        Note::new("interrupted", text)
+    })
+}
+
 /// What the collectors of a run or replay leave.
-pub(super) struct Account<'a> {
+pub(super) struct Reported<'a> {
     pub(super) outcomes: &'a [CollectorOutcome],
     /// Time that their share of the processor refers to.
     pub(super) duration_ns: u64,
@@ -127,18 +134,18 @@ pub(super) struct Account<'a> {
 }
 
 /// Adds metrics and accounts of the collectors.
-pub(super) fn add_outcomes(record: &mut RunRecord, account: &Account<'_>, percentiles: &[Percent]) {
-    for outcome in account.outcomes {
+pub(super) fn add_outcomes(record: &mut RunRecord, reported: &Reported<'_>, percentiles: &[Percent]) {
+    for outcome in reported.outcomes {
         let manifest = &outcome.manifest;
         let mut metrics = metric_records(&manifest.id, &manifest.metrics, &outcome.metrics, percentiles);
-        let partial = outcome.partial || account.cut;
+        let partial = outcome.partial || reported.cut;
         for metric in &mut metrics {
             metric.partial = partial && metric.value.is_some();
         }
         record.metrics.extend(metrics);
         record.plugins.push(PluginRecord {
             partial,
-            ..plugin_record(outcome, account.duration_ns)
+            ..plugin_record(outcome, reported.duration_ns)
         });
     }
     record
@@ -151,7 +158,7 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
     PluginRecord {
         id: outcome.manifest.id.clone(),
         version: outcome.manifest.version.clone(),
-        door: outcome.door.name().to_owned(),
+        door: door(outcome.door),
         isolated: (outcome.door == Door::Dylib).then_some(outcome.isolated),
         path: outcome.path.as_ref().map(|path| path.display().to_string()),
         sha256: outcome.sha256.clone(),
@@ -167,6 +174,14 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
         faults: outcome.faults.clone(),
         partial: outcome.partial,
         metrics: outcome.metrics.len() as u64,
+    }
+}
+
+fn door(door: Door) -> PluginDoor {
+    match door {
+        Door::Builtin => PluginDoor::Builtin,
+        Door::Dylib => PluginDoor::Dylib,
+        Door::Wasm => PluginDoor::Wasm,
     }
 }
 

@@ -261,7 +261,7 @@ kinds! {
         phase: u8, "{code}";
         /// Layer, from 0; 65535 outside the layers.
         layer: u16, "1";
-        /// Name of the tensor, such as `mlp.down.input`.
+        /// Name of the tensor: a weight, such as `ffn_down`, or what goes into its product, such as `ffn_down_input`.
         tensor: Sym, "{symbol}";
         /// Number format, such as `e4m3`.
         format: Sym, "{symbol}";

@@ -7,7 +7,7 @@ use lm_bench_plugin::testing::{CollectorTest, Metrics};
 /// One tensor in each of so many layers.
 fn layers(count: u16, phase: u8, detail: &str) -> Metrics {
     let mut test = CollectorTest::<Fp8Error>::new().config(&format!(r#"{{"detail": "{detail}"}}"#));
-    let (tensor, format, granularity) = (test.symbol("mlp.up"), test.symbol("e4m3"), test.symbol("row"));
+    let (tensor, format, granularity) = (test.symbol("ffn_up"), test.symbol("e4m3"), test.symbol("row"));
     for layer in 0..count {
         test.row(&quant::Row {
             phase,

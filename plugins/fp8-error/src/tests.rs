@@ -17,8 +17,8 @@ fn start(config: &str) -> (Test, Names) {
     let mut test = Test::new().config(config);
     let mut name = |text: &str| test.symbol(text);
     let names = Names {
-        up: name("mlp.up"),
-        down: name("mlp.down"),
+        up: name("ffn_up"),
+        down: name("ffn_down"),
         e4m3: name("e4m3"),
         block: name("1x128"),
     };
@@ -304,7 +304,7 @@ fn contradictions_and_unknown_symbols_are_refused() {
     });
     assert_eq!(
         test.fault().message,
-        "quant row of step 6, layer 0, mlp.up: saturated is 101 of 100 values"
+        "quant row of step 6, layer 0, ffn_up: saturated is 101 of 100 values"
     );
     let (mut test, names) = start("{}");
     test.row(&quant::Row {

@@ -7,6 +7,7 @@ use super::moe::{gather, route, scatter_add};
 use super::quant::{ActivationQuant, Originals};
 use super::rope::Rope;
 use super::rows::{add, for_each_row, rms_norm, rms_norm_in_place, silu_mul};
+use super::tensors;
 use crate::engine::EngineError;
 use crate::engine::marks::{Marks, Op, Routed};
 use crate::model::{ExpertConfig, ModelConfig};
@@ -72,7 +73,7 @@ impl Layer {
             .apply((&mut normed, cx.config.hidden), &mut originals, marks);
         let [q, k, v] = self.project(&normed, cx)?;
         marks.op(Some(index), Op::Qkv, start);
-        cx.quant.report(originals, (index, "attn_input"), marks);
+        cx.quant.report(originals, (index, tensors::ATTN_INPUT), marks);
 
         let start = marks.now();
         let width = cx.config.kv_width();
@@ -90,7 +91,8 @@ impl Layer {
             .apply((&mut attended, cx.config.q_width()), &mut originals, marks);
         add(x, &self.o.forward(&attended)?);
         marks.op(Some(index), Op::OProj, start);
-        cx.quant.report(originals, (index, "attn_output_input"), marks);
+        cx.quant
+            .report(originals, (index, tensors::ATTN_OUTPUT_INPUT), marks);
 
         let start = marks.now();
         let normed = rms_norm(x, &self.mlp_norm, cx.config.rms_eps);
@@ -135,8 +137,8 @@ impl Mlp {
                 cx.quant.apply((&mut normed, cx.config.hidden), &mut input, marks);
                 let output = ffn.forward(&normed, cx.quant, (&mut hidden, marks))?;
                 marks.op(Some(index), Op::Mlp, start);
-                cx.quant.report(input, (index, "ffn_input"), marks);
-                cx.quant.report(hidden, (index, "ffn_down_input"), marks);
+                cx.quant.report(input, (index, tensors::FFN_INPUT), marks);
+                cx.quant.report(hidden, (index, tensors::FFN_DOWN_INPUT), marks);
                 Ok(output)
             }
             Self::Experts {
@@ -180,8 +182,8 @@ fn mixture(
         scatter_add(&mut output, width, (&rows, &tokens));
     }
     marks.op(Some(index), Op::Experts, start);
-    cx.quant.report(input, (index, "ffn_input"), marks);
-    cx.quant.report(hidden, (index, "ffn_down_input"), marks);
+    cx.quant.report(input, (index, tensors::FFN_INPUT), marks);
+    cx.quant.report(hidden, (index, tensors::FFN_DOWN_INPUT), marks);
     Ok(output)
 }
 

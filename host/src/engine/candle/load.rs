@@ -2,6 +2,7 @@
 
 use super::layer::{FeedForward, Layer, Mlp};
 use super::linear::{Linear, to_f32};
+use super::tensors;
 use crate::engine::EngineError;
 use crate::engine::fp8::{ChannelAxis, Fp8Scales, Matrix, QuantError, quantize_measured};
 use crate::model::{ExpertConfig, Model, ModelConfig, TensorInfo, WeightError};
@@ -134,7 +135,9 @@ impl Loader<'_> {
         let model = self.model;
         let name = format!("blk.{index}.{role}.weight");
         let info = model.weights.expect(&name, &[shape.0, shape.1])?;
-        let bias = match self.config().qkv_bias && matches!(role, "attn_q" | "attn_k" | "attn_v") {
+        let bias = match self.config().qkv_bias
+            && matches!(role, tensors::ATTN_Q | tensors::ATTN_K | tensors::ATTN_V)
+        {
             true => Some(self.vector(&format!("blk.{index}.{role}.bias"), shape.0)?),
             false => None,
         };
@@ -153,16 +156,16 @@ impl Loader<'_> {
                 true => Some((norm("attn_q_norm", dim)?, norm("attn_k_norm", dim)?)),
                 false => None,
             },
-            q: self.named(index, "attn_q", (q, h))?,
-            k: self.named(index, "attn_k", (kv, h))?,
-            v: self.named(index, "attn_v", (kv, h))?,
-            o: self.named(index, "attn_output", (h, q))?,
+            q: self.named(index, tensors::ATTN_Q, (q, h))?,
+            k: self.named(index, tensors::ATTN_K, (kv, h))?,
+            v: self.named(index, tensors::ATTN_V, (kv, h))?,
+            o: self.named(index, tensors::ATTN_OUTPUT, (h, q))?,
             mlp: match experts {
                 Some(experts) => self.experts(index, experts)?,
                 None => Mlp::Dense(FeedForward {
-                    gate: self.named(index, "ffn_gate", (wide, h))?,
-                    up: self.named(index, "ffn_up", (wide, h))?,
-                    down: self.named(index, "ffn_down", (h, wide))?,
+                    gate: self.named(index, tensors::FFN_GATE, (wide, h))?,
+                    up: self.named(index, tensors::FFN_UP, (wide, h))?,
+                    down: self.named(index, tensors::FFN_DOWN, (h, wide))?,
                 }),
             },
         })
@@ -175,9 +178,9 @@ impl Loader<'_> {
         for expert in 0..config.count {
             let place = (index, expert, config.count);
             experts.push(FeedForward {
-                gate: self.expert(place, "ffn_gate", (wide, h))?,
-                up: self.expert(place, "ffn_up", (wide, h))?,
-                down: self.expert(place, "ffn_down", (h, wide))?,
+                gate: self.expert(place, tensors::FFN_GATE, (wide, h))?,
+                up: self.expert(place, tensors::FFN_UP, (wide, h))?,
+                down: self.expert(place, tensors::FFN_DOWN, (h, wide))?,
             });
         }
         Ok(Mlp::Experts {

@@ -7,8 +7,8 @@ use candle_core::{Device, Tensor};
 use lm_bench_plugin::Peak;
 use rayon::prelude::*;
 
-use super::caches;
 use super::linear::failed;
+use super::processor_caches;
 use super::simd::{Portable, VectorOps};
 use crate::clock::Clock;
 use crate::engine::EngineError;
@@ -65,7 +65,7 @@ fn gemm(clock: &Clock) -> Result<Peak, EngineError> {
 
 /// `None` where memory is too scarce to read more than the caches hold.
 fn read(clock: &Clock) -> Option<Peak> {
-    let cache = caches::last_level_bytes();
+    let cache = processor_caches::last_level_bytes();
     let bytes = read_size(cache, available_memory().map(|available| available.bytes))?;
     let values = vec![1.0f32; bytes / 4];
     let mut total = 0.0;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::events::collection::Watch;
 use crate::events::delivery::{Delivery, EventSink, SinkError, Totals, shielded};
 use crate::events::kind_table::KindTable;
 use crate::events::symbols::SymbolTable;
@@ -119,10 +120,29 @@ impl Recording {
     /// # Errors
     /// When an Arrow file does not hold what the description says, or the sink fails.
     pub fn replay(&self, sink: &mut dyn EventSink) -> Result<(), RecordingError> {
+        self.replay_watched(sink, |_, _| Watch::GoOn).map(drop)
+    }
+
+    /// As [`replay`](Recording::replay), and asks `watch` before each batch whether to go on; it is told how many batches
+    /// the sink has had, of how many. Gives the rows of the batches that the sink was not given. After a cut it learns of no
+    /// further losses.
+    ///
+    /// # Errors
+    /// As [`replay`](Recording::replay).
+    pub fn replay_watched(
+        &self,
+        sink: &mut dyn EventSink,
+        mut watch: impl FnMut(u64, u64) -> Watch,
+    ) -> Result<u64, RecordingError> {
         let mut files = self.open_files()?;
         let mut next_row = vec![0_u64; self.stream.kinds.len()];
         let mut told = vec![0_u64; self.kinds.len()];
-        for batch in &self.stream.batches {
+        let batches = &self.stream.batches;
+        for (at, batch) in batches.iter().enumerate() {
+            if watch(at as u64, batches.len() as u64) == Watch::Cut {
+                let rest = batches[at..].iter().map(|batch| u64::from(batch.rows));
+                return Ok(rest.sum());
+            }
             let (kind, file) = (batch.kind as usize, batch.file as usize);
             let name = &self.stream.kinds[kind].files[file].name;
             let mut delivery = self
@@ -146,7 +166,7 @@ impl Recording {
                 self.give(|| sink.lost(kind, untold))?;
             }
         }
-        Ok(())
+        Ok(0)
     }
 
     fn give(&self, call: impl FnOnce() -> Result<(), SinkError>) -> Result<(), RecordingError> {

@@ -163,6 +163,10 @@ fn rows_of_sampled_kinds_carry_their_weight() {
     assert_eq!(got, [(1.0, 1), (8.0, 2)]);
     assert!(of(step::INDEX).all(|d| d.block.weight == 1.0));
     assert_eq!(finished.totals.kind("step").unwrap().delivered, 16);
+    let weights = |kind: &str| finished.totals.kind(kind).expect("listed").weights;
+    let (least, greatest) = (1, 8);
+    assert_eq!(weights("quant"), Some(Weights { least, greatest }));
+    assert_eq!((weights("step"), weights("op")), (Some(Weights::all(1)), None));
 }
 
 #[test]

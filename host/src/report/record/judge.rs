@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use lm_bench_plugin::kinds::phase;
 
-use super::{EventLosses, Overhead, RunRecord};
+use super::observer::OBSERVER_EFFECT;
+use super::{EventLosses, ObserverEffect, RunRecord};
 use crate::events::sampled_steps;
 use crate::stats::Percent;
 
@@ -49,7 +50,6 @@ const DERIVED: [&str; 4] = [INTERRUPTED, ERRORS, NO_OUTPUT, OBSERVER_EFFECT];
 const INTERRUPTED: &str = "interrupted";
 const ERRORS: &str = "errors";
 const NO_OUTPUT: &str = "no_output";
-const OBSERVER_EFFECT: &str = "observer_effect";
 /// Share of the usable cores that were busy before the run from which on a warning is given.
 const BUSY_SHARE: f64 = 0.5;
 
@@ -88,21 +88,8 @@ impl RunRecord {
                 "no token was generated in the measured part",
             ));
         }
-        found.extend(self.overheads(too_much));
+        found.extend(self.observer_effect.iter().flat_map(ObserverEffect::objections));
         found
-    }
-
-    /// What a rule says about each figure of the observer effect for which there is a limit.
-    fn overheads(&self, rule: fn((&str, &Overhead), f64) -> Option<Note>) -> Vec<Note> {
-        let Some((effect, limit)) = self
-            .observer_effect
-            .as_ref()
-            .and_then(|effect| Some((effect, effect.max_overhead_pct?)))
-        else {
-            return Vec::new();
-        };
-        let figures = effect.figures().into_iter();
-        figures.filter_map(|figure| rule(figure, limit)).collect()
     }
 
     fn remarks(&self) -> Vec<Note> {
@@ -113,7 +100,7 @@ impl RunRecord {
         found.extend(self.lost_events());
         found.extend(self.refused_rows());
         found.extend(self.unoptimised());
-        found.extend(self.overheads(uncertain));
+        found.extend(self.observer_effect.iter().flat_map(ObserverEffect::doubts));
         found.extend(
             self.plugins
                 .iter()
@@ -146,19 +133,11 @@ impl RunRecord {
 
     /// Whether operator figures of a phase rest on fewer steps than a median needs, though more were run.
     fn few_sampled_steps(&self) -> Option<Note> {
-        let planned = |key: &str| self.plan.get(key).and_then(serde_json::Value::as_u64);
-        let every = u32::try_from(planned("sample_every")?).ok()?.max(1);
-        if !self
-            .events
-            .values()
-            .any(|totals| totals.rows > 0 && totals.weight > 1)
-        {
-            return None;
-        }
-        let decode = planned("output_len")?.saturating_sub(1);
+        let weights = self.events.values().map(|totals| totals.weight);
+        let every = weights.max().filter(|weight| *weight > 1)?;
         let steps = [
             (phase::PREFILL, self.counts.iterations),
-            (phase::DECODE, self.counts.iterations.saturating_mul(decode)),
+            (phase::DECODE, self.counts.decode_steps),
         ];
         let few: Vec<String> = steps
             .into_iter()
@@ -241,38 +220,9 @@ impl RunRecord {
     }
 }
 
-/// The overhead is above the limit even at the lower end of its interval, or nothing is known about it.
-fn too_much((name, overhead): (&str, &Overhead), limit: f64) -> Option<Note> {
-    if let Some(needs) = overhead.needs {
-        let text =
-            format!("the observer effect on {name} cannot be held against {limit} %: it needs {needs} pairs");
-        return Some(Note::new(OBSERVER_EFFECT, text));
-    }
-    let (percent, interval) = overhead.overhead_pct.zip(overhead.interval)?;
-    (interval.low > limit).then(|| {
-        let text = format!(
-            "the observer effect on {name} is {percent:.2} %, at least {:.2} %: more than {limit} %",
-            interval.low
-        );
-        Note::new(OBSERVER_EFFECT, text)
-    })
-}
-
-/// The limit lies within the interval.
-fn uncertain((name, overhead): (&str, &Overhead), limit: f64) -> Option<Note> {
-    let interval = overhead.interval?;
-    (interval.low <= limit && interval.high > limit).then(|| {
-        let text = format!(
-            "the observer effect on {name} may be up to {:.2} %: these pairs do not tell it from {limit} %; use more --num-iters",
-            interval.high
-        );
-        Note::new("overhead_uncertain", text)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::{Overhead, sample};
     use super::*;
 
     fn codes(notes: &[Note]) -> Vec<&str> {
@@ -385,9 +335,7 @@ mod tests {
         let mut record = sample::record();
         record.counts.iterations = 3;
         record.counts.iterations_planned = 3;
-        for (key, value) in [("sample_every", 8), ("output_len", 32)] {
-            record.plan.insert(key.to_owned(), value.into());
-        }
+        record.counts.decode_steps = 93;
         record.environment.load_1m = Some(3.0);
         record.environment.build.profile = "debug".to_owned();
         record.judge(Vec::new());
@@ -414,7 +362,7 @@ mod tests {
         );
         record.judge(Vec::new());
         assert_eq!(record.warnings.len(), 6, "judging twice gives the same");
-        record.plan.insert("sample_every".to_owned(), 1.into());
+        record.events.values_mut().for_each(|totals| totals.weight = 1);
         record.judge(Vec::new());
         assert!(!codes(&record.warnings).contains(&"few_sampled_steps"));
     }

@@ -25,7 +25,7 @@ pub use headline::{Definition, Headline, Iteration, gigabytes, headline_metrics}
 pub use judge::{Note, Verdict};
 pub use metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metrics_json};
 pub use observer::{IterationPair, Observed, ObserverEffect, Overhead, pairs_needed};
-pub use plugin::{PluginRecord, config_sha256, cpu_share, ns_per_row};
+pub use plugin::{PluginDoor, PluginRecord, config_sha256, cpu_share, ns_per_row};
 
 /// Version of the record's layout: a new field raises the second number, a changed or removed one the first.
 pub const SCHEMA_VERSION: &str = "1.1";
@@ -164,6 +164,9 @@ pub struct Counts {
     pub iterations: u64,
     /// Iterations that were planned.
     pub iterations_planned: u64,
+    /// Decode steps of these iterations.
+    #[serde(default)]
+    pub decode_steps: u64,
     /// Sequences that were started.
     pub requests: u64,
     /// Tokens that went through prefill.
@@ -197,8 +200,12 @@ pub struct EventTotals {
     pub rows: u64,
     /// Rows of these that never reached the collectors; `event_losses` tells why.
     pub lost: u64,
-    /// How many rows one recorded row stands for.
+    /// Most events that one of the recorded rows stands for: N where one step in N is recorded.
     pub weight: u32,
+    /// Fewest events that one of them stands for; less than `weight` where rows from before the first step are among
+    /// them. `null` in records of older versions.
+    #[serde(default)]
+    pub least_weight: Option<u32>,
 }
 
 /// Why rows of the event stream were lost, over all kinds.

@@ -7,8 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::headline::{Iteration, decode_ms, prefill_ms};
+use super::judge::Note;
 use super::metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue};
 use crate::stats::{MIN_PAIRS, Stratum, ratio_of_means};
+
+/// Code of the reason against a result whose overhead is above the limit.
+pub(super) const OBSERVER_EFFECT: &str = "observer_effect";
 
 /// What instrumented iterations took beside bare ones of the same prompts, interleaved with them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,9 +84,9 @@ pub fn pairs_needed(sampled_every: Option<u32>) -> u64 {
 impl ObserverEffect {
     /// The effect in these pairs. `sampled_every` is of how many steps one was recorded in detail; `None` where none was.
     pub fn of(pairs: &[IterationPair], covers: Observed, sampled_every: Option<u32>) -> Self {
-        let prefill = Sampling::of_prefills(pairs, sampled_every);
+        let prefill = Shares::of_prefills(pairs, sampled_every);
         // An iteration has many decode steps, so each has about the right share of sampled ones.
-        let decode = Sampling::even(sampled_every);
+        let decode = Shares::even(sampled_every);
         Self {
             pairs: pairs.len() as u64,
             covers,
@@ -111,6 +115,25 @@ impl ObserverEffect {
         ]
     }
 
+    /// Reasons against a result for which there is a limit.
+    pub(super) fn objections(&self) -> Vec<Note> {
+        self.held_against(too_much)
+    }
+
+    /// What to know about a result for which there is a limit.
+    pub(super) fn doubts(&self) -> Vec<Note> {
+        self.held_against(uncertain)
+    }
+
+    /// What a rule says about each figure, where there is a limit.
+    fn held_against(&self, rule: fn((&str, &Overhead), f64) -> Option<Note>) -> Vec<Note> {
+        let limit = self.max_overhead_pct;
+        let figures = self.figures().into_iter();
+        limit.map_or_else(Vec::new, |limit| {
+            figures.filter_map(|figure| rule(figure, limit)).collect()
+        })
+    }
+
     /// The figures as metrics of the plugin `lm-bench`.
     pub(super) fn metrics(&self) -> impl Iterator<Item = MetricRecord> {
         self.figures().into_iter().map(|(name, figure)| MetricRecord {
@@ -130,19 +153,48 @@ impl ObserverEffect {
     }
 }
 
+/// The overhead is above the limit even at the lower end of its interval, or nothing is known about it.
+fn too_much((name, overhead): (&str, &Overhead), limit: f64) -> Option<Note> {
+    if let Some(needs) = overhead.needs {
+        let text =
+            format!("the observer effect on {name} cannot be held against {limit} %: it needs {needs} pairs");
+        return Some(Note::new(OBSERVER_EFFECT, text));
+    }
+    let (percent, interval) = overhead.overhead_pct.zip(overhead.interval)?;
+    (interval.low > limit).then(|| {
+        let text = format!(
+            "the observer effect on {name} is {percent:.2} %, at least {:.2} %: more than {limit} %",
+            interval.low
+        );
+        Note::new(OBSERVER_EFFECT, text)
+    })
+}
+
+/// The limit lies within the interval.
+fn uncertain((name, overhead): (&str, &Overhead), limit: f64) -> Option<Note> {
+    let interval = overhead.interval?;
+    (interval.low <= limit && interval.high > limit).then(|| {
+        let text = format!(
+            "the observer effect on {name} may be up to {:.2} %: these pairs do not tell it from {limit} %; use more --num-iters",
+            interval.high
+        );
+        Note::new("overhead_uncertain", text)
+    })
+}
+
 /// How the prefills that are recorded in detail are weighed.
-struct Sampling {
+struct Shares {
     /// Share of each stratum in all iterations.
-    shares: [f64; 2],
+    of_stratum: [f64; 2],
     /// Stratum of each pair.
     stratum: Vec<usize>,
     needs: u64,
 }
 
-impl Sampling {
+impl Shares {
     fn even(sampled_every: Option<u32>) -> Self {
         Self {
-            shares: [1.0, 0.0],
+            of_stratum: [1.0, 0.0],
             stratum: Vec::new(),
             needs: pairs_needed(sampled_every),
         }
@@ -154,7 +206,7 @@ impl Sampling {
         };
         let share = 1.0 / f64::from(every);
         Self {
-            shares: [1.0 - share, share],
+            of_stratum: [1.0 - share, share],
             stratum: pairs
                 .iter()
                 .map(|pair| usize::from(pair.prefill_sampled))
@@ -166,15 +218,15 @@ impl Sampling {
 
 fn overhead(
     pairs: &[IterationPair],
-    sampling: &Sampling,
+    shares: &Shares,
     times: impl Fn(&IterationPair) -> Option<(f64, f64)>,
 ) -> Overhead {
-    let mut strata = sampling.shares.map(|share| Stratum {
+    let mut strata = shares.of_stratum.map(|share| Stratum {
         share,
         pairs: Vec::new(),
     });
     for (index, pair) in pairs.iter().enumerate() {
-        let stratum = sampling.stratum.get(index).copied().unwrap_or(0);
+        let stratum = shares.stratum.get(index).copied().unwrap_or(0);
         strata[stratum].pairs.extend(times(pair));
     }
     if strata.iter().all(|stratum| stratum.pairs.is_empty()) && !pairs.is_empty() {
@@ -188,7 +240,7 @@ fn overhead(
         overhead_pct: estimate.map(|found| percent(found.ratio)),
         interval: estimate
             .map(|found| IntervalRecord::new(percent(found.interval.low), percent(found.interval.high))),
-        needs: estimate.is_none().then_some(sampling.needs),
+        needs: estimate.is_none().then_some(shares.needs),
     }
 }
 

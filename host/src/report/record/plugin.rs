@@ -4,6 +4,31 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+/// How a collector was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PluginDoor {
+    /// Linked into the program.
+    // Published examples of earlier versions have the word without a hyphen.
+    #[serde(rename = "built-in", alias = "builtin")]
+    Builtin,
+    /// A native library.
+    Dylib,
+    /// A WebAssembly component in a sandbox.
+    Wasm,
+}
+
+impl PluginDoor {
+    /// The word of records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => "built-in",
+            Self::Dylib => "dylib",
+            Self::Wasm => "wasm",
+        }
+    }
+}
+
 /// What a collector was, saw and cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginRecord {
@@ -11,8 +36,8 @@ pub struct PluginRecord {
     pub id: String,
     /// Version.
     pub version: String,
-    /// How it was loaded: `built-in`, `dylib` or `wasm`.
-    pub door: String,
+    /// How it was loaded.
+    pub door: PluginDoor,
     /// Whether a native plugin ran in a process of its own; `null` for the other doors.
     pub isolated: Option<bool>,
     /// File it was loaded from; `null` for built-in ones.

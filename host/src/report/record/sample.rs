@@ -42,6 +42,7 @@ pub(crate) fn record() -> RunRecord {
         counts: Counts {
             iterations: 10,
             iterations_planned: 10,
+            decode_steps: 310,
             requests: 20,
             prompt_tokens: 2560,
             output_tokens: 640,
@@ -303,10 +304,10 @@ fn moe() -> Vec<Metric> {
 
 fn plugins() -> Vec<PluginRecord> {
     let config = json!({});
-    let of = |id: &str, door: &str, rows: u64, busy_ns: u64| PluginRecord {
+    let of = |id: &str, door: PluginDoor, rows: u64, busy_ns: u64| PluginRecord {
         id: id.to_owned(),
         version: "1.0.0".to_owned(),
-        door: door.to_owned(),
+        door,
         isolated: None,
         path: None,
         sha256: None,
@@ -323,20 +324,26 @@ fn plugins() -> Vec<PluginRecord> {
         partial: false,
         metrics: 2,
     };
-    let mut wasm = of("moe-utilization", "wasm", 160, 48_000);
+    let mut wasm = of("moe-utilization", PluginDoor::Wasm, 160, 48_000);
     (wasm.path, wasm.sha256) = (Some("moe_utilization.wasm".to_owned()), Some("ab".repeat(32)));
     (wasm.peak_memory, wasm.metrics) = (Some(1 << 20), 7);
-    let mut faulty = of("attention-efficiency", "builtin", 0, 0);
+    let mut faulty = of("attention-efficiency", PluginDoor::Builtin, 0, 0);
     (faulty.faults, faulty.partial, faulty.lost) = (vec!["panic: index out of bounds".to_owned()], true, 64);
-    vec![faulty, of("latency", "builtin", 330, 6_600), wasm]
+    vec![faulty, of("latency", PluginDoor::Builtin, 330, 6_600), wasm]
 }
 
 fn events() -> BTreeMap<String, EventTotals> {
-    let of = |rows, lost, weight| EventTotals { rows, lost, weight };
+    let of = |rows, lost, (least, weight)| EventTotals {
+        rows,
+        lost,
+        weight,
+        least_weight: Some(least),
+    };
     [
-        ("attention", of(192, 64, 8)),
-        ("moe_route", of(160, 0, 8)),
-        ("step", of(330, 0, 1)),
+        ("attention", of(192, 64, (8, 8))),
+        ("moe_route", of(160, 0, (8, 8))),
+        ("quant", of(220, 0, (1, 8))),
+        ("step", of(330, 0, (1, 1))),
     ]
     .into_iter()
     .map(|(kind, totals)| (kind.to_owned(), totals))

@@ -44,8 +44,8 @@ pub(super) fn account(record: &RunRecord, style: Style) -> String {
 /// The door; for a native plugin also whether it shared this program's process.
 fn door(plugin: &PluginRecord) -> String {
     match plugin.isolated {
-        Some(false) => clean(&format!("{} in-process", plugin.door)),
-        _ => clean(&plugin.door),
+        Some(false) => format!("{} in-process", plugin.door.name()),
+        _ => plugin.door.name().to_owned(),
     }
 }
 
@@ -78,10 +78,11 @@ pub(super) fn events(record: &RunRecord, style: Style) -> String {
         .number("lost")
         .text("sampled");
     for (kind, totals) in &record.events {
-        let sampled = if totals.weight > 1 {
-            format!("1 step in {}", totals.weight)
-        } else {
-            "all".to_owned()
+        let sampled = match (totals.weight, totals.least_weight) {
+            (..=1, _) => "all".to_owned(),
+            // Rows from before the first step are all there.
+            (every, Some(1)) => format!("load and 1 step in {every}"),
+            (every, _) => format!("1 step in {every}"),
         };
         grid.push([clean(kind), count(totals.rows), count(totals.lost), sampled]);
     }

@@ -62,7 +62,7 @@ pub(crate) const ITL: MetricDef = duration("itl_ms", "ms")
     .formula("(t_ns of chunk i - t_ns of chunk i-1) / 1e6 of each two successive token rows of a request")
     .about(
         "Inter-token latency: gaps between arrivals, all requests together (vLLM's itl). A chunk of several tokens \
-         counts as one arrival.",
+         counts as one arrival. A gap in which 65,536 or more other requests had chunks may be left out.",
     );
 
 pub(crate) const ALL: &[MetricDef] = &[

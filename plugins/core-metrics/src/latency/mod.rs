@@ -4,7 +4,7 @@ mod metrics;
 mod ops;
 mod requests;
 
-use lm_bench_plugin::kinds::{op, phase, request, request_phase, step, token};
+use lm_bench_plugin::kinds::{op, phase, request, step, token};
 use lm_bench_plugin::{
     Batch, Collector, Cx, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, columns,
 };
@@ -193,12 +193,6 @@ impl Latency {
                 t_ns: t_ns[row],
                 output_tokens: output_tokens[row],
             })?;
-            if matches!(
-                phase[row],
-                request_phase::FINISHED | request_phase::FAILED | request_phase::CANCELLED
-            ) {
-                self.gaps.end(id[row]);
-            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Latencies of requests from their phase changes, and gaps between chunks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use lm_bench_plugin::Fault;
 use lm_bench_plugin::kinds::request_phase as phase;
@@ -97,37 +97,38 @@ fn elapsed(id: u64, from: u64, to: u64) -> Result<u64, Fault> {
     })
 }
 
-/// Ended requests whose last chunk is still remembered. Rows of different kinds come in no order, so tokens of a request
-/// may follow its end; by the time that so many others have ended they are long there.
-const ENDED: usize = 1 << 16;
+/// Requests with chunks after which one without a chunk may be forgotten.
+const REMEMBERED: usize = 1 << 16;
 
 /// Gaps between successive chunks of each request.
+///
+/// Rows of different kinds come in no order, so the end of a request says nothing about which chunks are still to come. A
+/// request is remembered until at least [`REMEMBERED`] others have had chunks since its last one; at most twice as many are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
-    last: BTreeMap<u64, (u32, u64)>,
-    ended: VecDeque<u64>,
+    /// Number and arrival of the last chunk by request, of the requests that had one lately.
+    recent: BTreeMap<u64, (u32, u64)>,
+    /// The same of those before.
+    earlier: BTreeMap<u64, (u32, u64)>,
     pub(crate) gaps: Durations,
 }
 
 impl Gaps {
     /// Adds the arrival of a chunk. A gap over a chunk that was lost is not counted.
     pub(crate) fn add(&mut self, request: u64, chunk: u32, t_ns: u64) -> Result<(), Fault> {
-        if let Some((before, from)) = self.last.insert(request, (chunk, t_ns))
+        let last = match self.recent.insert(request, (chunk, t_ns)) {
+            None => self.earlier.remove(&request),
+            last => last,
+        };
+        if self.recent.len() == REMEMBERED {
+            self.earlier = std::mem::take(&mut self.recent);
+        }
+        if let Some((before, from)) = last
             && before.checked_add(1) == Some(chunk)
         {
             self.gaps.record(elapsed(request, from, t_ns)?);
         }
         Ok(())
-    }
-
-    /// A request ended, however it did: it will be forgotten.
-    pub(crate) fn end(&mut self, request: u64) {
-        if self.ended.len() == ENDED
-            && let Some(first) = self.ended.pop_front()
-        {
-            self.last.remove(&first);
-        }
-        self.ended.push_back(request);
     }
 }
 
@@ -136,16 +137,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_that_ended_are_forgotten_and_late_tokens_still_count() {
+    fn requests_without_chunks_are_forgotten_and_those_of_late_count() {
         let mut gaps = Gaps::default();
-        let most = ENDED as u64;
-        for request in 0..most + 100 {
+        let most = REMEMBERED as u64;
+        // The chunk before comes 100 requests earlier, so that it is often on the other side of a change.
+        for request in 0..5 * most {
             gaps.add(request, 0, request).expect("in order");
-            gaps.end(request);
-            gaps.add(request, 1, request + 5).expect("in order");
+            if let Some(before) = request.checked_sub(100) {
+                gaps.add(before, 1, request).expect("in order");
+            }
+            assert!(gaps.recent.len() < REMEMBERED && gaps.earlier.len() <= REMEMBERED);
         }
-        assert_eq!(gaps.last.len(), ENDED);
-        assert!(gaps.last.contains_key(&100) && !gaps.last.contains_key(&99));
-        assert_eq!(gaps.gaps.len(), most + 100);
+        assert_eq!(gaps.gaps.len(), 5 * most - 100);
+        // Long forgotten: counted as a first chunk, and forgotten again.
+        gaps.add(7, 2, u64::MAX).expect("nothing to compare with");
+        assert_eq!(gaps.gaps.len(), 5 * most - 100);
+        for request in 0..2 * most {
+            gaps.add(9 * most + request, 0, 0).expect("in order");
+        }
+        assert!(!gaps.recent.contains_key(&7) && !gaps.earlier.contains_key(&7));
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod identity;
 pub(crate) mod limits;
 pub(crate) mod wasm;
 
-pub use limits::Limits;
+pub use limits::{LimitError, Limits};
 
 /// In the host the program's version.
 pub(crate) const HOST_VERSION: &str = "0.0.0";

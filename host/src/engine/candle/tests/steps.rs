@@ -157,6 +157,41 @@ fn a_wish_to_stop_ends_loading_and_steps() {
     assert!(matches!(load, EngineError::Interrupted(_)), "{load}");
 }
 
+/// What a prefill records when the wish to stop comes up at one of its looks: whether it ended early, and the layers of
+/// the operators until then.
+fn stopped_prefill(architecture: Architecture, look: u32) -> (bool, Vec<f64>) {
+    let mut e = engine(small(architecture), None);
+    e.begin(1, 8).expect("begin");
+    e.stop = Stop::at_look(look);
+    let mut ended_early = false;
+    let recorded = record(|rec| match e.prefill(&[vec![1, 2]], rec) {
+        Ok(_) => {}
+        Err(EngineError::Interrupted(_)) => ended_early = true,
+        Err(other) => panic!("{other}"),
+    });
+    (ended_early, recorded.column("op", "layer"))
+}
+
+#[test]
+fn a_step_under_way_ends_between_two_operators() {
+    let outside = f64::from(u16::MAX);
+    // A dense layer of 6 operators looks before its attention and before its feed-forward part, which is the last of them.
+    for (look, operators) in [(1, [0, 0]), (2, [5, 0]), (3, [6, 0]), (4, [6, 5])] {
+        let (ended_early, layers) = stopped_prefill(Architecture::Llama, look);
+        assert!(ended_early, "look {look}");
+        let of = |layer: f64| layers.iter().filter(|of| **of == layer).count();
+        assert_eq!((of(outside), [of(0.0), of(1.0)]), (1, operators), "look {look}");
+    }
+    let (ended_early, layers) = stopped_prefill(Architecture::Llama, 5);
+    assert!(!ended_early && layers.len() == 2 * 6 + 4, "{layers:?}");
+    // Each expert that gets tokens looks too: of the first layer there is the router, and not the experts.
+    let (ended_early, layers) = stopped_prefill(Architecture::Mixtral, 3);
+    assert!(
+        ended_early && layers == [outside, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        "{layers:?}"
+    );
+}
+
 #[test]
 fn sampled_steps_compute_what_the_others_do() {
     for architecture in [Architecture::Llama, Architecture::Mixtral] {

@@ -98,7 +98,7 @@ fn record(path: &Path, work: impl FnOnce(&mut Recorder)) -> Collected<Vec<Delive
 
 /// A small run with scalars, lists of two lengths, symbols, weights and a value that is not finite.
 fn small_run(recorder: &mut Recorder) {
-    let (down, e4m3) = (recorder.symbol("mlp.down.input"), recorder.symbol("e4m3"));
+    let (down, e4m3) = (recorder.symbol("ffn_down_input"), recorder.symbol("e4m3"));
     let row = quant::Row {
         tensor: down,
         format: e4m3,
