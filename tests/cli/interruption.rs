@@ -97,14 +97,14 @@ fn a_prefill_does_not_hold_an_interruption_up() {
 fn an_interrupted_replay_reports_what_the_collectors_had() {
     let home = home();
     compiled(home.path(), &["MISDEED=nap"]);
-    // 8,320 token rows in three batches. The collector takes five at a time and 2 ms for them.
+    // 4,160 token rows in two batches. The collector takes five at a time and 4 ms for them.
     let run = [
         "run",
         "--model=tiny-llama",
         "--batch-size=16",
         "--seq-len=8",
         "--output-len=65",
-        "--num-iters=8",
+        "--num-iters=4",
         "--warmup-iters=0",
         "--no-default-plugins",
         "--record=r.lmrec",
@@ -120,14 +120,14 @@ fn an_interrupted_replay_reports_what_the_collectors_had() {
     ];
     let record = partial_record(&interrupted_at("replaying", home.path(), &replay));
     // The recorded run was complete.
-    assert_eq!(record["counts"]["iterations"], 8);
+    assert_eq!(record["counts"]["iterations"], 4);
     let plugin = &record["plugins"][0];
     assert_eq!(
         (&plugin["partial"], &plugin["faults"]),
         (&true.into(), &json!([]))
     );
     let rows = plugin["rows"].as_u64().expect("a count");
-    assert!(rows < 8_320, "{rows}");
+    assert!(rows < 4_160, "{rows}");
 }
 
 #[test]

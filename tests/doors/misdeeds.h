@@ -26,7 +26,7 @@ static inline void recurse(void) {
 }
 
 /* Not yet a misdeed: slow. */
-static inline void nap(void) { usleep(2000); }
+static inline void nap(void) { usleep(4000); }
 
 /* A leak that is used: each page is touched. */
 static inline void leak(void) {

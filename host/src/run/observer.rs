@@ -30,17 +30,23 @@ pub(super) fn effect(plan: &RunPlan, pairs: &[IterationPair], sampled_every: Opt
     }
 }
 
-/// Of how many steps one is recorded in detail for the plan's own level; collectors may raise it. `None` where none is.
-pub(super) fn sampled_by_level(plan: &RunPlan) -> Option<u32> {
-    (Level::from(plan.instrument) >= Level::Ops).then_some(plan.sample_every)
+/// Refuses a limit that so few iterations could surely not be held against, before the model is loaded. What the collectors
+/// want is not known yet: the advice is enough for whatever they do.
+pub(super) fn check_pairs_of_plan(plan: &RunPlan) -> Result<(), RunError> {
+    let sampled = (Level::from(plan.instrument) >= Level::Ops).then_some(plan.sample_every);
+    refuse_fewer(plan, pairs_needed(sampled), pairs_needed(Some(plan.sample_every)))
 }
 
 /// Refuses a limit that so few iterations could not be held against, before they are run.
 pub(super) fn check_pairs(plan: &RunPlan, sampled_every: Option<u32>) -> Result<(), RunError> {
     let needs = pairs_needed(sampled_every);
+    refuse_fewer(plan, needs, needs)
+}
+
+fn refuse_fewer(plan: &RunPlan, needs: u64, enough: u64) -> Result<(), RunError> {
     match plan.max_overhead {
         Some(limit) if u64::from(plan.num_iters) < needs => Err(RunError::Unsupported(format!(
-            "{} iterations are too few to hold the observer effect against {limit}: use --num-iters {needs} or more, or leave out --max-overhead",
+            "{} iterations are too few to hold the observer effect against {limit}: use --num-iters {enough} or more, or leave out --max-overhead",
             plan.num_iters
         ))),
         _ => Ok(()),
@@ -77,16 +83,17 @@ mod tests {
             error,
             "15 iterations are too few to hold the observer effect against 1%: use --num-iters 16 or more, or leave out --max-overhead"
         );
-        let level = |instrument| {
-            sampled_by_level(&RunPlan {
+        let level = |num_iters, instrument| {
+            check_pairs_of_plan(&RunPlan {
                 instrument,
-                ..plan(15)
+                ..plan(num_iters)
             })
         };
-        assert_eq!(
-            (level(Instrument::Steps), level(Instrument::Ops)),
-            (None, Some(8))
-        );
+        assert!(level(6, Instrument::Steps).is_ok() && level(16, Instrument::Ops).is_ok());
+        for refused in [level(5, Instrument::Steps), level(15, Instrument::Ops)] {
+            let error = refused.expect_err("too few").to_string();
+            assert!(error.contains("--num-iters 16 or more"), "{error}");
+        }
         let unlimited = RunPlan {
             max_overhead: None,
             ..plan(1)

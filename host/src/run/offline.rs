@@ -23,7 +23,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let clock = Clock::start();
     collecting::check_recording_name(plan)?;
     collecting::check_plugins(&plan.plugins(), progress)?;
-    observer::check_pairs(plan, observer::sampled_by_level(plan))?;
+    observer::check_pairs_of_plan(plan)?;
     let mut prepared = prepare(plan, &clock, (progress, stop))?;
     let run_info = prepared.run_info;
     let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
