@@ -33,7 +33,7 @@ enum Command {
     Run(Box<args::RunArgs>),
     /// Feed a recording to collectors and report
     Replay(replay::ReplayArgs),
-    /// List, inspect and build plugins
+    /// List, inspect, start and build plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Serve a native plugin to the lm-bench that started this process

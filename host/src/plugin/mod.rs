@@ -21,6 +21,7 @@ mod isolated;
 mod limits;
 mod log;
 mod member;
+pub mod new_plugin;
 mod outcome;
 mod registry;
 mod resolve;

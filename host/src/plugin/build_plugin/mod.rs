@@ -1,8 +1,12 @@
-//! Builds a collector crate into a plugin file: one `cargo rustc` with the door's options, and what the result says of
-//! itself beside it. Installs nothing.
+//! Builds a collector into a plugin file, and adds what the result says of itself. A crate is built by one `cargo rustc`
+//! with the door's options, which installs nothing; a folder with a `plugin.toml` by the tools of its language, which
+//! fetch what the project pins.
 
+mod c;
 mod cargo;
+mod component;
 mod error;
+mod project;
 mod section;
 mod toolchain;
 
@@ -18,6 +22,8 @@ use super::registry::Registry;
 use super::search::file_name;
 use super::session::Door;
 pub use error::BuildError;
+use project::Project;
+pub(super) use toolchain::Tool;
 
 /// Target of WASM plugins: without WASI, so that the component imports nothing but the host's interface.
 pub const WASM_TARGET: &str = "wasm32-unknown-unknown";
@@ -56,43 +62,37 @@ impl From<BuildDoor> for Door {
 /// What to build.
 #[derive(Clone, Debug)]
 pub struct BuildRequest {
-    /// Folder of the crate.
+    /// Folder of the crate or project.
     pub dir: PathBuf,
     /// Door to build for.
     pub door: BuildDoor,
     /// Folder for the plugin file.
     pub out: PathBuf,
-    /// Folder for intermediate results; by default `plugins` in the crate's own target folder.
+    /// Folder for intermediate results; by default `plugins` in the crate's or project's own target folder.
     pub target_dir: Option<PathBuf>,
 }
 
 /// Builds a plugin, checks the result, and asks it once what it has to say about itself, so that `inspect` need not:
-/// a component in its sandbox, a library in this process. Cargo's messages go to stderr.
+/// a component in its sandbox, a library in this process. The tools' messages go to stderr.
 ///
 /// # Errors
-/// When a tool is missing, cargo fails, or the result is not a plugin.
+/// When a tool is missing or fails, or the result is not a plugin.
 pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
-    let package = cargo::package(&request.dir)?;
-    if !is_id(&package.name) {
-        return Err(BuildError::Name(package.name));
-    }
-    let target_dir = request
-        .target_dir
-        .clone()
-        .unwrap_or_else(|| package.target_directory.join("plugins"));
-    let library = cargo::compile(request, &package, &target_dir)?;
+    let is_project = !request.dir.join("Cargo.toml").is_file() && request.dir.join(project::FILE).is_file();
+    let (id, library) = if is_project {
+        let project = Project::open(request)?;
+        (project.manifest.id.clone(), project.compile(request.door)?)
+    } else {
+        crate_library(request)?
+    };
     let registry = Registry::new(&Policy::default())?;
     let bytes = described(&library, request.door, &registry)?;
-    let path = install(
-        &bytes,
-        &request.out,
-        &file_name(&package.name, request.door.into()),
-    )?;
+    let path = install(&bytes, &request.out, &file_name(&id, request.door.into()))?;
     let found = registry.find(&path.to_string_lossy())?;
     found.check()?;
-    if found.manifest.id != package.name {
+    if found.manifest.id != id {
         return Err(BuildError::OtherId {
-            name: package.name,
+            name: id,
             id: found.manifest.id,
         });
     }
@@ -103,6 +103,20 @@ pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
         sha256,
         manifest: found.manifest,
     })
+}
+
+/// Builds a crate; its name, which is its id, and the library.
+fn crate_library(request: &BuildRequest) -> Result<(String, PathBuf), BuildError> {
+    let package = cargo::package(&request.dir)?;
+    if !is_id(&package.name) {
+        return Err(BuildError::Name(package.name));
+    }
+    let target_dir = request
+        .target_dir
+        .clone()
+        .unwrap_or_else(|| package.target_directory.join("plugins"));
+    let library = cargo::compile(request, &package, &target_dir)?;
+    Ok((package.name, library))
 }
 
 /// The library's bytes with a section in which stands what it says of itself.
@@ -119,10 +133,7 @@ fn described(library: &Path, door: BuildDoor, registry: &Registry) -> Result<Vec
         tool: library.display().to_string(),
         message: error.to_string(),
     })?;
-    let bytes = std::fs::read(library).map_err(|error| BuildError::Write {
-        path: library.to_owned(),
-        error,
-    })?;
+    let bytes = std::fs::read(library).map_err(BuildError::write(library))?;
     match door {
         BuildDoor::Wasm => Ok(section::with_custom_section(
             bytes,
@@ -136,10 +147,7 @@ fn described(library: &Path, door: BuildDoor, registry: &Registry) -> Result<Vec
 
 /// Writes the plugin to its place; one that was there is replaced as a whole.
 fn install(bytes: &[u8], out: &Path, name: &str) -> Result<PathBuf, BuildError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |error| BuildError::Write { path, error }
-    };
+    let failed = BuildError::write;
     std::fs::create_dir_all(out).map_err(failed(out))?;
     let out = out.canonicalize().map_err(failed(out))?;
     let mut file = tempfile::Builder::new()
