@@ -48,19 +48,20 @@ export const collector = {
   // `resolved` tells types and units of the columns; whoever wants optional columns finds there which of them exist.
   open(config, run, resolved) {
     slowMs = readConfig(config);
-    lost = 0n;
+    lost = 0;
     phases = PHASES.map(() => ({ steps: 0, slowSteps: 0, weight: 0, slowWeight: 0, logs: new Sum() }));
   },
 
-  // Columns are typed arrays.
+  // Columns of up to 32 bits are typed arrays; those of 64 bits are arrays of numbers, exact up to 2^53. Results take numbers
+  // too: a BigInt there ends the collector.
   onBatch(batch) {
     const codes = batch.columns[PHASE].data.val;
     const times = batch.columns[HOST_NS].data.val;
     const weight = batch.weight;
-    lost += BigInt(batch.lostBefore);
+    lost += batch.lostBefore;
     for (let row = 0; row < batch.rows; row++) {
       const phase = phases[Math.min(codes[row], PHASES.length - 1)];
-      const ms = Number(times[row]) / 1e6;
+      const ms = times[row] / 1e6;
       phase.steps += 1;
       phase.weight += weight;
       phase.logs.add(weight * log(ms));
@@ -72,7 +73,7 @@ export const collector = {
   },
 
   lostAfter(kind, rows) {
-    lost += BigInt(rows);
+    lost += rows;
   },
 
   // The metrics of all batches so far. Changes nothing.
@@ -83,13 +84,13 @@ export const collector = {
         name,
         labels: [['phase', PHASES[code]]],
         value,
-        samples: BigInt(value.tag === 'unavailable' ? 0 : samples),
+        samples: value.tag === 'unavailable' ? 0 : samples,
       });
       // A share of the rows that were seen is still a share; a count is not.
       const slow =
-        lost > 0n
+        lost > 0
           ? { tag: 'unavailable', val: `${lost} steps were lost, so they cannot be counted` }
-          : { tag: 'counter', val: BigInt(phase.slowSteps) };
+          : { tag: 'counter', val: phase.slowSteps };
       return [
         metric('slow_steps', phase.slowSteps, slow),
         metric('slow_step_ratio', phase.steps, gauge(phase.slowWeight / phase.weight)),
