@@ -69,6 +69,7 @@ fn ways(subject: &Subject) -> [Way; 4] {
             door,
             out,
             target_dir: Some(target_dir.clone()),
+            program: Some(env!("CARGO_BIN_EXE_lm-bench").into()),
         };
         let built = build(&request).unwrap_or_else(|error| panic!("{}: {error}", subject.id));
         built.path.to_string_lossy().into_owned()

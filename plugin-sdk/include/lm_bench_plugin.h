@@ -2,7 +2,7 @@
  * need around it. `lm-bench plugin new NAME --lang c` makes a project that uses it.
  *
  * A collector defines one object, `lmb_collector`, with LMB_COLLECTOR. `lm-bench plugin build` adds the entry that the
- * host looks for and the manifest from plugin.toml.
+ * host looks for, and what plugin.toml says.
  *
  * Rules: views end with the call that received them; nothing is freed by whom it was not allocated; results go out
  * through the host's callbacks; calls never overlap; no exception leaves a function. Metrics depend on nothing but
@@ -244,10 +244,11 @@ typedef struct LmbCollectorV1 {
 /* The collector's functions, which the plugin's source defines:
  *
  *     const LmbCollectorV1 lmb_collector =
- *         LMB_COLLECTOR(describe, subscribe, open, on_batch, lost_after, checkpoint, finish, destroy);
- */
+ *         LMB_COLLECTOR(subscribe, open, on_batch, lost_after, checkpoint, finish, destroy);
+ *
+ * The build adds `describe`, which tells the schema of the configuration from plugin.toml. */
 extern const LmbCollectorV1 lmb_collector;
-#define LMB_COLLECTOR(...) {(uint32_t)sizeof(LmbCollectorV1), 0, __VA_ARGS__}
+#define LMB_COLLECTOR(...) {(uint32_t)sizeof(LmbCollectorV1), 0, NULL, __VA_ARGS__}
 
 /* Reasons of a fault. */
 enum { LMB_FAULT_CONFIG = 1, LMB_FAULT_DATA = 2, LMB_FAULT_CONTRACT = 3 };
@@ -266,7 +267,7 @@ static inline void lmb_log(const LmbHostV1 *host, uint32_t level, const char *te
     host->log(host->context, level, lmb_text(text));
 }
 
-/* Answers `describe` with a JSON schema, or `subscribe` with a subscription, and gives the status to return. */
+/* Answers `subscribe` with a subscription as JSON, and gives the status to return. */
 static inline int32_t lmb_reply(const LmbHostV1 *host, const char *json) {
     host->reply(host->context, lmb_text(json));
     return LMB_STATUS_OK;

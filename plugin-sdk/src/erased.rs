@@ -1,10 +1,9 @@
 //! A collector without its type: the one shape that every door builds on.
 
-use serde::de::DeserializeOwned;
-
 use crate::batch::Batch;
 use crate::collector::{Collector, Cx, Host};
 use crate::fault::Fault;
+use crate::json;
 use crate::metric::{MetricSink, Sink};
 use crate::run_info::RunInfo;
 use crate::subscription::{Resolved, Subscription};
@@ -84,14 +83,10 @@ pub fn open<C: Collector>(config: &str, run: &str, resolved: &Resolved) -> Resul
 }
 
 fn parse_config<C: Collector>(config: &str) -> Result<C::Config, Fault> {
-    parse::<C::Config>(if config.is_empty() { "{}" } else { config })
+    json::from_str::<C::Config>(if config.is_empty() { "{}" } else { config })
         .map_err(|error| Fault::config(format!("configuration: {error}")))
 }
 
 fn parse_run(run: &str) -> Result<RunInfo, Fault> {
-    parse(run).map_err(|error| Fault::contract(format!("run facts: {error}")))
-}
-
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
-    serde_json::from_str(text)
+    json::from_str(run).map_err(|error| Fault::contract(format!("run facts: {error}")))
 }

@@ -27,7 +27,23 @@ macro_rules! export {
             const _: () = {
                 $crate::__export_builtin!($collector, BYTES);
             };
-            $crate::__export_wasm!($collector, BYTES, LENGTH);
+            // What describes the collector is a component of its own, which `plugin build` asks once.
+            #[allow(
+                unexpected_cfgs,
+                reason = "the crate that exports need not know the cfg of the door"
+            )]
+            #[cfg(not(lmb_door = "description"))]
+            const _: () = {
+                $crate::__export_wasm!($collector, BYTES, LENGTH);
+            };
+            #[allow(
+                unexpected_cfgs,
+                reason = "the crate that exports need not know the cfg of the door"
+            )]
+            #[cfg(lmb_door = "description")]
+            const _: () = {
+                $crate::__export_description!($collector);
+            };
             #[allow(
                 unexpected_cfgs,
                 reason = "the crate that exports need not know the cfg of the door"
@@ -100,6 +116,26 @@ macro_rules! __export_wasm {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_wasm {
+    ($($anything:tt)*) => {};
+}
+
+/// Exports the one function of a description.
+#[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_description {
+    ($collector:ty) => {
+        type Description = $crate::wasm::description::Description<$collector>;
+        $crate::wasm::description::__export_description_component!(
+            Description with_types_in $crate::wasm::description
+        );
+    };
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_description {
     ($($anything:tt)*) => {};
 }
 

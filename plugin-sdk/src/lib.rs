@@ -122,6 +122,7 @@
 //! 2. [`Collector::new`] learns where the columns are. A required column that the host lacks ends here with a clear
 //!    message; an optional one is `None`.
 //! 3. [`Collector::on_batch`] gets batches of one kind each, at least one row and at most the `max_rows` asked for.
+//!    [`Collector::on_loss`] tells where rows are missing between them, and after the last one.
 //! 4. [`Collector::checkpoint`] comes any number of times in between and reports everything so far. It must change
 //!    nothing.
 //! 5. [`Collector::finish`] comes once.
@@ -133,7 +134,8 @@
 //!
 //! Kinds of level `ops` and `kernels` are recorded in one step of `N`; [`Batch::weight`] tells how many events a row
 //! stands for. Sums must count it, counts of *samples* must not. A collector never slows the engine: when it cannot keep
-//! up, rows are dropped and [`Batch::lost_before`] tells how many. A share survives that, a rate per wall time does not.
+//! up, rows are dropped and [`Collector::on_loss`] tells how many, to the last one. A share survives that, a rate per wall
+//! time does not.
 //! Rows of one kind keep their order; rows of different kinds have none.
 //!
 //! # Same numbers through each door
@@ -164,6 +166,9 @@
 //! | native library | `lm-bench plugin build DIR --door dylib --out FOLDER` | the C entry `lmb_entry_v1`, the manifest in section `.lmb.manifest` |
 //! | component | `lm-bench plugin build DIR --door wasm --out FOLDER` | the world of `wit/1.0.0`, the manifest in custom section `lmb:manifest` |
 //!
+//! `plugin build` also asks what it has built for the schema of its configuration and its default subscription, and
+//! writes the answer into the file ([`manifest::Description`]).
+//!
 //! [`export!`] does all of it. Use it once per crate: two native entries cannot share a file.
 #![deny(missing_docs)]
 
@@ -174,6 +179,7 @@ mod block;
 pub mod builtin;
 mod collector;
 mod column;
+mod columns;
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub mod dylib;
@@ -181,6 +187,7 @@ pub mod dylib;
 pub mod erased;
 mod export;
 mod fault;
+mod json;
 pub mod kinds;
 mod layers;
 pub mod manifest;

@@ -26,14 +26,31 @@ thread_local! {
     static INSTANCE: RefCell<Option<Box<dyn Instance>>> = const { RefCell::new(None) };
 }
 
+/// The component that tells the schema of a collector's configuration.
+pub mod description {
+    use super::{Collector, PhantomData, erased};
+
+    wit_bindgen::generate!({
+        path: "../wit/1.0.0",
+        world: "description",
+        pub_export_macro: true,
+        export_macro_name: "__export_description_component",
+    });
+
+    /// The description of one collector.
+    pub struct Description<C>(PhantomData<C>);
+
+    impl<C: Collector> Guest for Description<C> {
+        fn describe() -> String {
+            erased::config_schema::<C>()
+        }
+    }
+}
+
 /// The component of one collector; one instance of the component is one instance of the collector.
 pub struct Component<C>(PhantomData<C>);
 
 impl<C: Collector> Guest for Component<C> {
-    fn describe() -> String {
-        erased::config_schema::<C>()
-    }
-
     fn subscribe(config: String, run: String) -> Result<types::Subscription, types::Fault> {
         tell_panics();
         erased::subscribe::<C>(&config, &run)

@@ -2,9 +2,12 @@
 
 mod bad_input;
 mod demo;
+mod evil_packs;
 mod hostile_paths;
 mod interruption;
+mod locks;
 mod observer;
+mod packs;
 mod plugins;
 mod program;
 mod recordings;

@@ -23,6 +23,7 @@ pub(crate) fn lm_bench(home: &Path) -> Command {
         .env("HOME", home)
         .env("XDG_CACHE_HOME", home.join("cache"))
         .env("XDG_DATA_HOME", home.join("data"))
+        .env("XDG_CONFIG_HOME", home.join("config"))
         .env_remove("LM_BENCH_PLUGIN_PATH");
     command
 }

@@ -14,7 +14,7 @@ use crate::support::{built, policy, request, run, tokens};
 /// A manifest of a plugin "written" with one counter.
 const MANIFEST: &str = r#"{"schema":1,"id":"written","version":"1.0.0","about":"from text","license":"MIT","sdk":"none","requires":["lmb.collector/1"],"metrics":[{"name":"rows","unit":"1","kind":"counter","direction":"neither","formula":"","about":""}]}"#;
 
-/// Memory, the allocator that the contract asks for, and the seven functions; `$ok` is an area of zeros: the result
+/// Memory, the allocator that the contract asks for, and the six functions; `$ok` is an area of zeros: the result
 /// "ok", an empty list. Arguments are never freed: the memory is large enough for a test.
 const BODY: &str = r#"
   (memory (export "memory") 16)
@@ -24,9 +24,6 @@ const BODY: &str = r#"
     (local.set $at (i32.and (i32.add (global.get $next) (i32.const 15)) (i32.const -16)))
     (global.set $next (i32.add (local.get $at) (local.get $size)))
     (local.get $at))
-  (func (export "C#describe") (result i32)
-    (i32.store (i32.const 512) (i32.const 600)) (i32.store (i32.const 516) (i32.const 2))
-    (i32.const 512))
   (func (export "C#open") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 1024))
   (func (export "C#finish") (result i32) (i32.const 1024))
 "#;

@@ -52,6 +52,8 @@ fn what_ends_the_process_ends_the_plugin_alone() {
         ),
         ("fork_a_child", "SIGABRT"),
         ("close_everything", "its process"),
+        ("close_everything_and_spin", "closed the connection"),
+        ("share", "bytes of memory where"),
         ("write_to_everything", "its process sent what cannot be read"),
     ];
     for (misdeed, text) in cases {
@@ -93,9 +95,15 @@ fn what_a_plugin_prints_goes_to_its_log_within_limits() {
 
 #[test]
 fn memory_that_a_native_plugin_takes_is_told() {
-    let (plugin, _) = beside_a_good_one(&[], &policy());
-    let peak = plugin.peak_memory.expect("known of a process");
-    assert!(peak < Limits::default().memory_bytes as u64, "{peak}");
+    let peak = |defines: &[&str]| {
+        let (plugin, _) = beside_a_good_one(defines, &policy());
+        plugin.peak_memory.expect("known of a process")
+    };
+    const MIB: u64 = 1 << 20;
+    let ten = peak(&["MISDEED=take_ten"]);
+    assert!((10 * MIB..14 * MIB).contains(&ten), "{ten}");
+    let idle = peak(&[]);
+    assert!(idle < 4 * MIB, "{idle}");
 }
 
 #[test]

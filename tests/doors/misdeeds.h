@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,6 +73,25 @@ static inline void write_to_everything(void) {
     char garbage[4096];
     memset(garbage, 0xee, sizeof garbage);
     for (int fd = 3; fd < 64; fd++) if (write(fd, garbage, sizeof garbage) < 0) sink++;
+}
+
+/* Closes its end of the connection and never comes back. */
+static inline void close_everything_and_spin(void) { close_everything(); spin(); }
+
+/* Memory that no limit on the process's own data counts. */
+static inline void share(void) {
+    size_t bytes = (size_t)256 << 20;
+    char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) abort();
+    memset(block, 1, bytes);
+}
+
+/* Ten MiB, which are allowed. */
+static inline void take_ten(void) {
+    char *block = malloc(10 << 20);
+    if (block == NULL) abort();
+    memset(block, 1, 10 << 20);
+    free(block);
 }
 
 /* A grandchild that keeps the plugin's output open. */

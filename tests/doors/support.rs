@@ -44,6 +44,7 @@ pub(crate) fn built(id: &str, door: BuildDoor) -> PathBuf {
         door,
         out,
         target_dir: Some(target_dir()),
+        program: Some(env!("CARGO_BIN_EXE_lm-bench").into()),
     };
     let path = build(&request)
         .unwrap_or_else(|error| panic!("{id} for {door:?}: {error}"))

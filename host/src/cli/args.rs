@@ -169,6 +169,11 @@ pub(super) struct PluginArgs {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plugin_dir: Vec<PathBuf>,
 
+    /// Lock file that pins plugins [default: lm-bench.lock, if there is one]
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<PathBuf>,
+
     /// Permit native plugins (.so): they can do whatever you can
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -346,6 +351,8 @@ mod tests {
             "--no-default-plugins",
             "--plugin-dir=d",
             "--allow-native",
+            "--in-process",
+            "--lock=l.lock",
             "--output-format=json",
             "--detail",
             "--metric-percentiles=50,99.9",

@@ -2,7 +2,9 @@
 
 mod args;
 mod exit;
+mod lock;
 mod output;
+mod pack;
 mod plugin;
 mod progress;
 mod replay;
@@ -33,7 +35,10 @@ enum Command {
     Run(Box<args::RunArgs>),
     /// Feed a recording to collectors and report
     Replay(replay::ReplayArgs),
-    /// List, inspect, start and build plugins
+    /// Build, sign, verify and install packs of plugins
+    #[command(subcommand)]
+    Pack(pack::PackCommand),
+    /// List, inspect, start, build and pin plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Serve a native plugin to the lm-bench that started this process
@@ -68,6 +73,7 @@ pub fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Pack(command) => pack::pack(&command),
         Command::Plugin(command) => plugin::plugin(&command),
         Command::PluginProcess => serve_plugin(),
     };

@@ -9,6 +9,7 @@ use lm_bench_plugin::Sampling;
 use lm_bench_plugin::manifest::Description;
 
 use super::exit::{Exit, Failure};
+use super::lock;
 use super::output;
 use crate::plugin::build_plugin::{BuildDoor, BuildRequest, build};
 use crate::plugin::new_plugin::{Language, NewRequest, new_plugin};
@@ -25,6 +26,8 @@ pub(super) enum PluginCommand {
     New(NewArgs),
     /// Build a collector for a door: a crate, or a folder with a plugin.toml
     Build(BuildArgs),
+    /// Pin plugins: write their digests to a lock file that runs hold them to
+    Lock(lock::LockArgs),
 }
 
 #[derive(Debug, Args)]
@@ -93,12 +96,14 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
         PluginCommand::List(args) => list(args),
         PluginCommand::Inspect(args) => inspect(args),
         PluginCommand::New(args) => new(args),
+        PluginCommand::Lock(args) => lock::lock(args),
         PluginCommand::Build(args) => {
             let request = BuildRequest {
                 dir: args.dir.clone(),
                 door: args.door,
                 out: args.out.clone(),
                 target_dir: args.target_dir.clone(),
+                program: std::env::current_exe().ok(),
             };
             let built = build(&request).map_err(Failure::unusable)?;
             output::result(&format!(

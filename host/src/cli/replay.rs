@@ -50,6 +50,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             requests: args.plugins.plugin.clone(),
             defaults: !args.plugins.no_default_plugins,
             dirs: args.plugins.plugin_dir.clone(),
+            lock: args.plugins.lock.clone(),
             allow_native: args.plugins.allow_native,
             in_process: args.plugins.in_process,
             config: args.plugins.config(),

@@ -90,7 +90,7 @@ impl<S: EventSink> Pump<S> {
         totals.blocks_dropped = self.exchange.dropped();
         totals.blocks_allocated = self.exchange.allocated();
         totals.rows_over_budget = self.rows_over_budget;
-        let cut = self.exchange.command() == Command::Cut;
+        let cut = self.rows_cut > 0;
         for (kind, totals) in totals.kinds.iter_mut().enumerate() {
             // A recorder that outlives the collection may have handed over more since; it cannot have less.
             totals.lost = totals.recorded.saturating_sub(totals.delivered);

@@ -1,5 +1,7 @@
 //! Text to tokens and back, from a `tokenizer.json` or from GGUF metadata.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -11,6 +13,9 @@ use tokenizers::tokenizer::SplitDelimiterBehavior;
 use tokenizers::{AddedToken, PreTokenizerWrapper};
 
 use super::gguf::{Header, Value};
+
+/// Longest `tokenizer.json` accepted; the largest published ones have some 35 MB.
+const MAX_JSON: u64 = 256 << 20;
 
 /// Splits of the words before byte pairs are merged; the same expressions as llama.cpp's for these names.
 const GPT2_WORDS: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)";
@@ -71,10 +76,21 @@ impl std::fmt::Debug for Tokenizer {
 impl Tokenizer {
     /// Loads a `tokenizer.json`.
     pub fn from_json(path: &Path) -> Result<Self, TokenizerError> {
-        let inner = tokenizers::Tokenizer::from_file(path).map_err(|e| TokenizerError::Json {
+        let fault = |what: String| TokenizerError::Json {
             path: path.to_owned(),
-            what: one_line(&e.to_string()),
-        })?;
+            what: one_line(&what),
+        };
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|e| fault(e.to_string()))?;
+        file.take(MAX_JSON + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| fault(e.to_string()))?;
+        if bytes.len() as u64 > MAX_JSON {
+            return Err(fault(format!("it has more than {MAX_JSON} bytes")));
+        }
+        // tokenizers 0.23 panics where a decoder's description is not JSON.
+        serde_json::from_slice::<serde_json::Value>(&bytes).map_err(|e| fault(e.to_string()))?;
+        let inner = tokenizers::Tokenizer::from_bytes(&bytes).map_err(|e| fault(e.to_string()))?;
         Ok(Self { inner, first: None })
     }
 
@@ -253,6 +269,31 @@ mod tests {
     fn built(w: &Writer) -> Result<Tokenizer, TokenizerError> {
         let bytes = w.finish();
         Tokenizer::from_gguf(&read_header(&bytes[..], bytes.len() as u64).expect("valid file"))
+    }
+
+    #[test]
+    fn a_damaged_tokenizer_json_is_an_error() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("tokenizer.json");
+        let whole = r#"{"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":null,
+            "post_processor":null,"decoder":{"type":"Fuse"},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}}"#;
+        let read = |text: &str| {
+            std::fs::write(&path, text).expect("a writable folder");
+            Tokenizer::from_json(&path).map(|tokenizer| tokenizer.vocabulary())
+        };
+        assert_eq!(read(whole).expect("a tokenizer"), 1);
+        let faults = [
+            whole.replace("\"Fuse\"", "\"Fuse"),
+            whole[..100].to_owned(),
+            "[".repeat(1000),
+        ];
+        for text in faults {
+            let error = read(&text).expect_err("damaged").to_string();
+            assert!(
+                error.contains("tokenizer.json") && !error.contains('\n'),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -99,6 +99,8 @@ pub struct PluginPlan {
     pub defaults: bool,
     /// Folders to look for plugins in, before the standard ones.
     pub dirs: Vec<PathBuf>,
+    /// Lock file that pins plugins.
+    pub lock: Option<PathBuf>,
     /// Whether native plugins may be loaded.
     pub allow_native: bool,
     /// Whether native plugins are loaded into this process.
@@ -156,6 +158,8 @@ pub struct RunPlan {
     pub no_default_plugins: bool,
     /// Folders to look for plugins in, before the standard ones.
     pub plugin_dir: Vec<PathBuf>,
+    /// Lock file that pins plugins; unset: `lm-bench.lock` in the working directory, if there is one.
+    pub lock: Option<PathBuf>,
     /// Permits native plugins, which can do whatever this user can. Each runs in a process of its own.
     pub allow_native: bool,
     /// Loads native plugins into this process: faster, and a crash of theirs is one of the run.
@@ -202,6 +206,7 @@ impl Default for RunPlan {
             plugin: Vec::new(),
             no_default_plugins: false,
             plugin_dir: Vec::new(),
+            lock: None,
             allow_native: false,
             in_process: false,
             plugin_config: PluginConfig::new(),
@@ -236,6 +241,7 @@ impl RunPlan {
             requests: self.plugin.clone(),
             defaults: !self.no_default_plugins,
             dirs: self.plugin_dir.clone(),
+            lock: self.lock.clone(),
             allow_native: self.allow_native,
             in_process: self.in_process,
             config: self.plugin_config.clone(),

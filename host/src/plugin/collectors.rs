@@ -1,14 +1,12 @@
 //! All collectors of a run, as one sink of the event stream.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::RunInfo;
-use lm_bench_plugin::manifest::Description;
 
 use super::builtin::BuiltinSession;
-use super::dylib::{DylibSession, LibraryError, LibraryFacts};
+use super::dylib::{DylibSession, LibraryError, LibraryFacts, Sealed};
 use super::error::PluginError;
 use super::failure::Failure;
 use super::file::PluginFile;
@@ -17,6 +15,7 @@ use super::limits::Policy;
 use super::log::LogBook;
 use super::member::{Member, Setup};
 use super::outcome::CollectorOutcome;
+use super::pack::Lock;
 use super::registry::{Code, Found, Registry};
 use super::resolve::{Unresolved, resolve};
 use super::search::user_folder;
@@ -80,12 +79,7 @@ impl Collectors {
         let run = serde_json::to_string(run).map_err(|error| PluginError::Runtime(error.to_string()))?;
         let mut members = Vec::new();
         for found in found {
-            let config = requests
-                .config
-                .get(&found.manifest.id)
-                .cloned()
-                .unwrap_or_default();
-            let member = loader.load(found, config.into())?;
+            let member = loader.load(found, requests)?;
             members.push(start(member, &run, kinds, policy)?);
         }
         let cache = loader.engine.as_ref().map(|engine| engine.cache().clone());
@@ -148,15 +142,19 @@ impl EventSink for Collectors {
 /// Finds the plugins of a run: requested ones in their order, then the built-in ones.
 fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError> {
     let registry = Registry::new(policy)?;
+    let lock = Lock::open(policy.lock.as_deref())?;
     let mut all: Vec<Found> = Vec::new();
     for target in &requests.plugins {
-        let found = registry.find(target)?;
+        let pinned = lock.pinned(target).map(|entry| entry.sha256.as_str());
+        let found = registry.find_pinned(target, pinned)?;
         if let Some(first) = all.iter().find(|other| other.manifest.id == found.manifest.id) {
             let (id, first, second) = (found.manifest.id.clone(), first.place(), found.place());
             return Err(PluginError::Twice { id, first, second });
         }
         found.check()?;
-        if let (Code::Dylib(file, _), false) = (&found.code, policy.allow_native) {
+        // Whoever pinned a native library knew which one it is.
+        let allowed = check_lock(&lock, &found)? || policy.allow_native;
+        if let (Code::Dylib(file, _), false) = (&found.code, allowed) {
             return Err(PluginError::NativeCode(file.path.clone()));
         }
         all.push(found);
@@ -164,7 +162,9 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
     if requests.defaults {
         for id in registry.builtin_ids() {
             if all.iter().all(|other| other.manifest.id != id) {
-                all.push(registry.find(id)?);
+                let found = registry.find(id)?;
+                check_lock(&lock, &found)?;
+                all.push(found);
             }
         }
     }
@@ -182,8 +182,30 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
     }
 }
 
+/// Compares a plugin with the lock file; tells whether it is pinned.
+fn check_lock(lock: &Lock, found: &Found) -> Result<bool, PluginError> {
+    let sha256 = found.file().map(|file| file.sha256.as_str());
+    Ok(lock.check(&found.manifest.id, found.door(), sha256)?)
+}
+
+/// The configuration of a plugin: the user's own over that of its pack.
+fn configuration(found: &Found, requests: &Requests) -> serde_json::Value {
+    let mut config = match &found.pack {
+        Some(pack) => pack.config.clone(),
+        None => serde_json::Map::new(),
+    };
+    config.extend(
+        requests
+            .config
+            .get(&found.manifest.id)
+            .cloned()
+            .unwrap_or_default(),
+    );
+    config.into()
+}
+
 /// Loads code through the doors.
-struct Loader<'a> {
+pub(super) struct Loader<'a> {
     policy: &'a Policy,
     clock: Clock,
     engine: Option<WasmEngine>,
@@ -192,7 +214,7 @@ struct Loader<'a> {
 impl<'a> Loader<'a> {
     /// Prepares for what was found. The WASM engine comes before all native code, because it installs signal
     /// handlers.
-    fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
+    pub(super) fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
         let any = found.iter().any(|found| matches!(found.code, Code::Wasm(..)));
         let engine = any
             .then(|| WasmEngine::new(&policy.limits, cache_folder(policy)))
@@ -205,7 +227,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    fn load(&self, found: Found, config: serde_json::Value) -> Result<Member, PluginError> {
+    fn load(&self, found: Found, requests: &Requests) -> Result<Member, PluginError> {
+        let config = configuration(&found, requests);
         let limits = &self.policy.limits;
         let session = self.session(&found)?;
         if config.to_string().len() > limits.config_bytes {
@@ -223,7 +246,7 @@ impl<'a> Loader<'a> {
         Ok(Member::new(setup, self.clock.clone()))
     }
 
-    fn session(&self, found: &Found) -> Result<Box<dyn Session>, PluginError> {
+    pub(super) fn session(&self, found: &Found) -> Result<Box<dyn Session>, PluginError> {
         let limits = &self.policy.limits;
         let host = HostSide::new(LogBook::new(limits, self.clock.clone()));
         Ok(match (&found.code, &self.engine) {
@@ -260,38 +283,13 @@ impl Loader<'_> {
     ) -> Result<Box<dyn Session>, LibraryError> {
         let Policy { limits, program, .. } = self.policy;
         if self.policy.in_process {
-            let session = DylibSession::load(file, facts, (limits, host), || Ok(()))?;
+            let sealed = Sealed::of(&file.bytes, &file.sha256)?;
+            let session = DylibSession::load(sealed, facts, limits, host)?;
             return Ok(Box::new(session));
         }
-        let session = IsolatedSession::load(file, program.as_deref(), (limits, host), &self.clock)?;
+        let session = IsolatedSession::load(file, program.as_deref(), host, (limits, &self.clock))?;
         Ok(Box::new(session))
     }
-}
-
-/// Asks a plugin what it has to say about itself, which executes it: a component in its sandbox, a library in this
-/// process.
-///
-/// # Errors
-/// When it cannot be loaded or does not answer.
-pub(crate) fn describe(found: Found, policy: &Policy) -> Result<Description, PluginError> {
-    let silent = |found: &Found, reason: &dyn Display| PluginError::Silent {
-        place: found.place(),
-        reason: reason.to_string(),
-    };
-    let all = [found];
-    let loader = Loader::new(&all, policy)?;
-    let [found] = &all;
-    let mut session = loader.session(found)?;
-    let schema = session.describe().map_err(|failure| silent(found, &failure))?;
-    let config = serde_json::from_str(&schema).map_err(|error| silent(found, &error))?;
-    let run = serde_json::to_string(&RunInfo::default()).map_err(|error| silent(found, &error))?;
-    let subscription = match session.subscribe("{}", &run) {
-        Ok(subscription) => Some(subscription),
-        // It may need a configuration, or a run to look at.
-        Err(Failure::Fault(_)) => None,
-        Err(failure) => return Err(silent(found, &failure)),
-    };
-    Ok(Description { config, subscription })
 }
 
 fn cache_folder(policy: &Policy) -> Result<PathBuf, String> {

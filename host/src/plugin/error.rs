@@ -6,6 +6,7 @@ use super::HOST_VERSION;
 use super::dylib::{ElfError, LibraryError};
 use super::file::FileError;
 use super::identity::ManifestError;
+use super::pack::{LockError, UseError};
 use super::resolve::Unresolved;
 use super::wasm::ComponentError;
 
@@ -83,10 +84,16 @@ pub enum PluginError {
     },
     /// Native code without permission.
     #[error(
-        "{} is native code, which can do whatever you can: permit it with --allow-native, or use its WASM build",
+        "{} is native code, which can do whatever you can: permit it with --allow-native, pin it with `lm-bench plugin lock`, or use its WASM build",
         .0.display()
     )]
     NativeCode(PathBuf),
+    /// The pack that it is in is not accepted.
+    #[error(transparent)]
+    Pack(#[from] UseError),
+    /// The lock file is none, or pins something else.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// One plugin twice in a run.
     #[error("plugin {id} is asked for twice, as {first} and as {second}: give one of them")]
     Twice {

@@ -96,7 +96,7 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError
         .take(largest + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    let door = sniff(&bytes, path)?;
+    let door = door(&bytes, path)?;
     let limit = match door {
         Door::Wasm => limits.component_bytes,
         Door::Dylib | Door::Builtin => limits.library_bytes,
@@ -118,8 +118,11 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<PluginFile, FileError
     })
 }
 
-/// Tells the door from the first bytes.
-fn sniff(bytes: &[u8], path: &Path) -> Result<Door, FileError> {
+/// Tells the door from the first bytes; the path serves messages.
+///
+/// # Errors
+/// When they are the beginning of no plugin.
+pub(crate) fn door(bytes: &[u8], path: &Path) -> Result<Door, FileError> {
     const WASM: &[u8] = b"\0asm";
     if bytes.is_empty() {
         return Err(FileError::Empty(path.to_owned()));

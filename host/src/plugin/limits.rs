@@ -175,6 +175,8 @@ pub struct Policy {
     pub limits: Limits,
     /// Folders of `--plugin-dir`, searched before all others.
     pub plugin_dirs: Vec<PathBuf>,
+    /// Lock file that pins plugins (`--lock`); by default `lm-bench.lock` in the working directory, if there is one.
+    pub lock: Option<PathBuf>,
     /// Folder for compiled components; by default `lm-bench/wasm` in the user's cache folder.
     pub component_cache: Option<PathBuf>,
 }

@@ -65,6 +65,19 @@ impl LogBook {
         self.lines.push(LogLine { level, text });
     }
 
+    /// Takes a line that was held against the lines of a second where it was written.
+    pub(super) fn relay(&mut self, level: LogLevel, text: &str) {
+        let text = one_line(text, self.line_bytes);
+        // An empty line takes room too.
+        let bytes = text.len().max(1);
+        if bytes > self.bytes_left {
+            self.refused += 1;
+            return;
+        }
+        self.bytes_left -= bytes;
+        self.lines.push(LogLine { level, text });
+    }
+
     /// Counts lines that were refused before they came here.
     pub(super) fn refuse(&mut self, lines: u64) {
         self.refused = self.refused.saturating_add(lines);

@@ -11,10 +11,15 @@ use super::dylib::{self, LibraryFacts};
 use super::error::PluginError;
 use super::file::{self, PluginFile};
 use super::limits::{Limits, Policy};
+use super::pack::{Candidate, InstalledPacks};
 use super::search::{self, Folder};
 use super::session::Door;
 use super::wasm::ComponentFacts;
-use super::{builtin, identity, wasm};
+use super::{builtin, identity, pack, wasm};
+
+mod places;
+
+use places::Place;
 
 /// A plugin that was found and identified.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ pub(crate) struct Found {
     pub(crate) code: Code,
     /// Files of the same id that are passed over because this one comes first.
     pub(crate) shadows: Vec<PathBuf>,
+    /// The pack that it is in.
+    pub(crate) pack: Option<Candidate>,
 }
 
 /// Where a plugin's code is.
@@ -90,7 +97,9 @@ impl Found {
 #[derive(Debug)]
 pub struct Registry {
     builtin: Vec<(Manifest, &'static Builtin)>,
+    /// In the order of the search; packs come before the last, the system's.
     folders: Vec<Folder>,
+    packs: Option<InstalledPacks>,
     limits: Limits,
 }
 
@@ -108,10 +117,13 @@ impl Registry {
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, PluginError> {
         let builtin = builtin::all().map_err(PluginError::builtin)?;
-        let folders = search::folders(policy, variable);
+        let folders = search::folders(policy, &variable);
+        let packs = pack::packs_folder(&variable)
+            .map(|folder| InstalledPacks::new(folder, pack::trust_file(&variable)));
         Ok(Self {
             builtin,
             folders,
+            packs,
             limits: policy.limits.clone(),
         })
     }
@@ -127,23 +139,32 @@ impl Registry {
     /// # Errors
     /// When there is none, or its file is not a plugin.
     pub(crate) fn find(&self, target: &str) -> Result<Found, PluginError> {
+        self.find_pinned(target, None)
+    }
+
+    /// As [`Registry::find`]; of several in packs, the one with the digest `pinned` comes first.
+    ///
+    /// # Errors
+    /// As [`Registry::find`], and when the pack of the plugin is not accepted.
+    pub(crate) fn find_pinned(&self, target: &str, pinned: Option<&str>) -> Result<Found, PluginError> {
         if is_path(target) {
             return self.open(Path::new(target));
         }
         if !identity::is_id(target) {
             return Err(PluginError::NoTarget(target.to_owned()));
         }
-        let mut files = self.folders.iter().flat_map(|folder| folder.candidates(target));
+        let mut places = self.places(target, pinned).into_iter();
         if let Some((manifest, builtin)) = self.builtin.iter().find(|(manifest, _)| manifest.id == target) {
             let code = Code::Builtin(builtin);
             return Ok(Found {
                 manifest: manifest.clone(),
                 code,
-                shadows: files.collect(),
+                shadows: places.map(|place| place.path()).collect(),
+                pack: None,
             });
         }
-        let Some(path) = files.next() else {
-            let searched = self.folders.iter().map(|folder| folder.path.clone()).collect();
+        let Some(first) = places.next() else {
+            let searched = self.searched();
             let builtin = self.builtin_ids().map(str::to_owned).collect();
             return Err(PluginError::Unknown {
                 id: target.to_owned(),
@@ -151,7 +172,11 @@ impl Registry {
                 searched,
             });
         };
-        let mut found = self.open(&path)?;
+        let path = first.path();
+        let mut found = match &first {
+            Place::File(path) => self.open(path)?,
+            Place::Pack(candidate) => self.open_packed(candidate)?,
+        };
         if found.manifest.id != target {
             return Err(PluginError::OtherId {
                 path,
@@ -159,27 +184,34 @@ impl Registry {
                 found: found.manifest.id,
             });
         }
-        found.shadows = files.collect();
+        found.shadows = places.map(|place| place.path()).collect();
         Ok(found)
     }
 
     /// Reads and identifies a plugin file.
     fn open(&self, path: &Path) -> Result<Found, PluginError> {
-        let file = file::read(path, &self.limits)?;
+        self.identify(file::read(path, &self.limits)?)
+    }
+
+    /// Reads and identifies a plugin in a pack.
+    fn open_packed(&self, candidate: &Candidate) -> Result<Found, PluginError> {
+        let mut found = self.identify(candidate.read(&self.limits)?)?;
+        found.pack = Some(candidate.clone());
+        Ok(found)
+    }
+
+    /// Identifies a plugin by its bytes.
+    fn identify(&self, file: PluginFile) -> Result<Found, PluginError> {
+        let path = file.path.clone();
         let (manifest, code) = match file.door {
             Door::Wasm => {
-                let facts =
-                    wasm::inspect(&file.bytes, &self.limits).map_err(|error| PluginError::Component {
-                        path: path.to_owned(),
-                        error,
-                    })?;
+                let facts = wasm::inspect(&file.bytes, &self.limits)
+                    .map_err(|error| PluginError::Component { path, error })?;
                 (facts.manifest.clone(), Code::Wasm(file, facts))
             }
             Door::Dylib | Door::Builtin => {
-                let facts = dylib::inspect(&file.bytes, &self.limits).map_err(|error| PluginError::Elf {
-                    path: path.to_owned(),
-                    error,
-                })?;
+                let facts = dylib::inspect(&file.bytes, &self.limits)
+                    .map_err(|error| PluginError::Elf { path, error })?;
                 (facts.manifest.clone(), Code::Dylib(file, facts))
             }
         };
@@ -187,6 +219,7 @@ impl Registry {
             manifest,
             code,
             shadows: Vec::new(),
+            pack: None,
         })
     }
 
@@ -198,11 +231,16 @@ impl Registry {
                 manifest: manifest.clone(),
                 code: Code::Builtin(builtin),
                 shadows: Vec::new(),
+                pack: None,
             };
             listed.push(Listed::new(None, Ok(found)));
         }
-        for path in self.folders.iter().flat_map(Folder::files) {
-            let mut entry = Listed::new(Some(path.clone()), self.open(&path));
+        for place in self.all_places() {
+            let found = match &place {
+                Place::File(path) => self.open(path),
+                Place::Pack(candidate) => self.open_packed(candidate),
+            };
+            let mut entry = Listed::new(Some(place.path()), found);
             let first = listed
                 .iter()
                 .find(|other| other.id.is_some() && other.id == entry.id);

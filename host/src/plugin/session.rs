@@ -97,10 +97,10 @@ impl Host for HostSide {
 /// The caller keeps the order `describe? subscribe open (on_batch | checkpoint)* lost_after* finish`, and calls nothing after a
 /// [`Failure`]. What a call returns is copied: nothing of the plugin's memory is referred to.
 pub(crate) trait Session: Send {
-    /// JSON schema of the plugin's configuration.
+    /// JSON schema of the plugin's configuration, where its own code tells it.
     ///
     /// # Errors
-    /// When the call fails.
+    /// When the call fails, or it does not.
     fn describe(&mut self) -> Result<String, Failure>;
 
     /// What the plugin wants; arguments are configuration and run facts as JSON.

@@ -28,6 +28,7 @@ fn requests(plan: &PluginPlan) -> (Requests, Policy) {
         in_process: plan.in_process,
         limits: plan.limits.clone(),
         plugin_dirs: plan.dirs.clone(),
+        lock: plan.lock.clone(),
         ..Policy::default()
     };
     (requests, policy)

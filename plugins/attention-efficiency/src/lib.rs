@@ -8,8 +8,8 @@ mod report;
 
 use lm_bench_plugin::kinds::{attention, counter};
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Fault, Info, MetricDef, Peak, PhaseLayers, Resolved, RunInfo, Sink,
-    Subscription, Sym, Symbols, Want,
+    Batch, Collector, Cx, Fault, Info, MetricDef, Peak, PhaseLayers, Resolved, RunInfo, Sink, Subscription,
+    Sym, Symbols, columns,
 };
 
 use calls::{Call, Calls, Roof};
@@ -49,23 +49,26 @@ impl Default for Config {
     }
 }
 
-struct CallColumns {
-    kind: u16,
-    phase: Col<u8>,
-    layer: Col<u16>,
-    flops: Col<f64>,
-    bytes: Col<f64>,
-    device_ns: Col<u64>,
-    smem_bytes: Option<Col<u64>>,
-    dram_bytes: Option<Col<u64>>,
+columns! {
+    struct CallColumns of attention {
+        phase: u8,
+        layer: u16,
+        flops: f64,
+        bytes: f64,
+        device_ns: u64,
+    } optional {
+        smem_bytes: u64,
+        dram_bytes: u64,
+    }
 }
 
-struct CounterColumns {
-    kind: u16,
-    kernel: Col<Sym>,
-    launch: Col<u64>,
-    metric: Col<Sym>,
-    value: Col<f64>,
+columns! {
+    struct CounterColumns of counter {
+        kernel: Sym,
+        launch: u64,
+        metric: Sym,
+        value: f64,
+    }
 }
 
 /// The collector.
@@ -97,25 +100,9 @@ impl Collector for AttentionEfficiency {
     type Config = Config;
 
     fn subscribe(config: &Config, run: &RunInfo) -> Result<Subscription, Fault> {
-        let c = attention::COLUMNS;
-        let mut wants = vec![
-            Want::kind(attention::KIND)
-                .column(c.phase)
-                .column(c.layer)
-                .column(c.flops)
-                .column(c.bytes)
-                .column(c.device_ns)
-                .optional(c.smem_bytes)
-                .optional(c.dram_bytes),
-        ];
+        let mut wants = vec![CallColumns::want()];
         if config.counters && !on_cpu(run) {
-            let c = counter::COLUMNS;
-            let want = Want::kind(counter::KIND)
-                .column(c.kernel)
-                .column(c.launch)
-                .column(c.metric)
-                .column(c.value);
-            wants.push(want);
+            wants.push(CounterColumns::want());
         }
         Ok(Subscription::new(wants))
     }
@@ -212,35 +199,6 @@ impl AttentionEfficiency {
                 .add((&name, launch[row]), (metric, value[row]), batch.weight);
         }
         Ok(())
-    }
-}
-
-impl CallColumns {
-    fn resolve(resolved: &Resolved) -> Result<Self, Fault> {
-        let (kind, c) = (resolved.kind(attention::KIND)?, attention::COLUMNS);
-        Ok(Self {
-            kind: kind.id,
-            phase: kind.column(c.phase)?,
-            layer: kind.column(c.layer)?,
-            flops: kind.column(c.flops)?,
-            bytes: kind.column(c.bytes)?,
-            device_ns: kind.column(c.device_ns)?,
-            smem_bytes: kind.optional(c.smem_bytes),
-            dram_bytes: kind.optional(c.dram_bytes),
-        })
-    }
-}
-
-impl CounterColumns {
-    fn resolve(resolved: &Resolved) -> Result<Self, Fault> {
-        let (kind, c) = (resolved.kind(counter::KIND)?, counter::COLUMNS);
-        Ok(Self {
-            kind: kind.id,
-            kernel: kind.column(c.kernel)?,
-            launch: kind.column(c.launch)?,
-            metric: kind.column(c.metric)?,
-            value: kind.column(c.value)?,
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 use lm_bench_plugin::kinds::kv_cache;
 use lm_bench_plugin::math::Moments;
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Direction, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, Want,
+    Batch, Collector, Cx, Direction, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, columns,
 };
 
 use crate::NoConfig;
@@ -46,15 +46,16 @@ const EVICTIONS: MetricDef = MetricDef::counter("kv_cache_evictions")
 
 const NO_ROW: &str = "no state of the KV cache was recorded";
 
-struct Columns {
-    kind: u16,
-    total: Col<u64>,
-    used: Col<u64>,
-    tokens: Col<u64>,
-    block_tokens: Col<u32>,
-    hits: Col<u64>,
-    queries: Col<u64>,
-    evictions: Col<u64>,
+columns! {
+    struct Columns of kv_cache {
+        blocks_total: u64,
+        blocks_used: u64,
+        tokens_stored: u64,
+        block_tokens: u32,
+        hits: u64,
+        queries: u64,
+        evictions: u64,
+    }
 }
 
 /// The collector.
@@ -83,31 +84,12 @@ impl Collector for KvCache {
     type Config = NoConfig;
 
     fn subscribe(_: &NoConfig, _: &RunInfo) -> Result<Subscription, Fault> {
-        let want = Want::kind(kv_cache::KIND)
-            .column(kv_cache::COLUMNS.blocks_total)
-            .column(kv_cache::COLUMNS.blocks_used)
-            .column(kv_cache::COLUMNS.tokens_stored)
-            .column(kv_cache::COLUMNS.block_tokens)
-            .column(kv_cache::COLUMNS.hits)
-            .column(kv_cache::COLUMNS.queries)
-            .column(kv_cache::COLUMNS.evictions);
-        Ok(Subscription::new([want]))
+        Ok(Subscription::new([Columns::want()]))
     }
 
     fn new(_: NoConfig, _: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
-        let kind = resolved.kind(kv_cache::KIND)?;
-        let columns = Columns {
-            kind: kind.id,
-            total: kind.column(kv_cache::COLUMNS.blocks_total)?,
-            used: kind.column(kv_cache::COLUMNS.blocks_used)?,
-            tokens: kind.column(kv_cache::COLUMNS.tokens_stored)?,
-            block_tokens: kind.column(kv_cache::COLUMNS.block_tokens)?,
-            hits: kind.column(kv_cache::COLUMNS.hits)?,
-            queries: kind.column(kv_cache::COLUMNS.queries)?,
-            evictions: kind.column(kv_cache::COLUMNS.evictions)?,
-        };
         Ok(Self {
-            columns,
+            columns: Columns::resolve(resolved)?,
             rows: 0,
             usage: Moments::default(),
             usage_peak: 0.0,
@@ -126,8 +108,8 @@ impl Collector for KvCache {
         if batch.kind != of.kind {
             return Ok(());
         }
-        let (total, used) = (batch.get(of.total), batch.get(of.used));
-        let (tokens, block_tokens) = (batch.get(of.tokens), batch.get(of.block_tokens));
+        let (total, used) = (batch.get(of.blocks_total), batch.get(of.blocks_used));
+        let (tokens, block_tokens) = (batch.get(of.tokens_stored), batch.get(of.block_tokens));
         let (hits, queries) = (batch.get(of.hits), batch.get(of.queries));
         let evictions = batch.get(of.evictions);
         for row in 0..batch.len() {

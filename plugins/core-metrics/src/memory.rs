@@ -3,7 +3,8 @@
 use lm_bench_plugin::kinds::memory;
 use lm_bench_plugin::math::Moments;
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Direction, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, Want,
+    Batch, Col, Collector, Cx, Direction, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription,
+    columns,
 };
 
 use crate::NoConfig;
@@ -57,17 +58,18 @@ const COPY_TIME: MetricDef = MetricDef::gauge("copy_time_ms", "ms")
 const NO_SAMPLE: &str = "no memory sample was recorded";
 const NO_DEVICE: &str = "no device";
 
-struct Columns {
-    kind: u16,
-    reserved: Col<u64>,
-    used: Col<u64>,
-    peak: Col<u64>,
-    largest_free: Col<u64>,
-    rss: Col<u64>,
-    pss: Col<u64>,
-    h2d: Col<u64>,
-    d2h: Col<u64>,
-    copy_ns: Col<u64>,
+columns! {
+    struct Columns of memory {
+        device_reserved: u64,
+        device_used: u64,
+        device_peak: u64,
+        device_largest_free: u64,
+        rss: u64,
+        pss: u64,
+        h2d_bytes: u64,
+        d2h_bytes: u64,
+        copy_ns: u64,
+    }
 }
 
 /// Highest values of the columns.
@@ -120,35 +122,12 @@ impl Collector for Memory {
     type Config = NoConfig;
 
     fn subscribe(_: &NoConfig, _: &RunInfo) -> Result<Subscription, Fault> {
-        let want = Want::kind(memory::KIND)
-            .column(memory::COLUMNS.device_reserved)
-            .column(memory::COLUMNS.device_used)
-            .column(memory::COLUMNS.device_peak)
-            .column(memory::COLUMNS.device_largest_free)
-            .column(memory::COLUMNS.rss)
-            .column(memory::COLUMNS.pss)
-            .column(memory::COLUMNS.h2d_bytes)
-            .column(memory::COLUMNS.d2h_bytes)
-            .column(memory::COLUMNS.copy_ns);
-        Ok(Subscription::new([want]))
+        Ok(Subscription::new([Columns::want()]))
     }
 
     fn new(_: NoConfig, _: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
-        let kind = resolved.kind(memory::KIND)?;
-        let columns = Columns {
-            kind: kind.id,
-            reserved: kind.column(memory::COLUMNS.device_reserved)?,
-            used: kind.column(memory::COLUMNS.device_used)?,
-            peak: kind.column(memory::COLUMNS.device_peak)?,
-            largest_free: kind.column(memory::COLUMNS.device_largest_free)?,
-            rss: kind.column(memory::COLUMNS.rss)?,
-            pss: kind.column(memory::COLUMNS.pss)?,
-            h2d: kind.column(memory::COLUMNS.h2d_bytes)?,
-            d2h: kind.column(memory::COLUMNS.d2h_bytes)?,
-            copy_ns: kind.column(memory::COLUMNS.copy_ns)?,
-        };
         Ok(Self {
-            columns,
+            columns: Columns::resolve(resolved)?,
             samples: 0,
             peaks: Peaks::default(),
             copied: Copied::default(),
@@ -169,19 +148,19 @@ impl Collector for Memory {
         self.peaks = Peaks {
             rss: had.rss.max(most(of.rss)),
             pss: had.pss.max(most(of.pss)),
-            device: had.device.max(most(of.peak)).max(most(of.used)),
-            reserved: had.reserved.max(most(of.reserved)),
+            device: had.device.max(most(of.device_peak)).max(most(of.device_used)),
+            reserved: had.reserved.max(most(of.device_reserved)),
         };
         let sum = |column: Col<u64>, before: u64| {
             batch.get(column).iter().fold(before, |a, &b| a.saturating_add(b))
         };
         self.copied = Copied {
-            h2d: sum(of.h2d, self.copied.h2d),
-            d2h: sum(of.d2h, self.copied.d2h),
+            h2d: sum(of.h2d_bytes, self.copied.h2d),
+            d2h: sum(of.d2h_bytes, self.copied.d2h),
             copy_ns: sum(of.copy_ns, self.copied.copy_ns),
         };
-        let (reserved, used) = (batch.get(of.reserved), batch.get(of.used));
-        let largest_free = batch.get(of.largest_free);
+        let (reserved, used) = (batch.get(of.device_reserved), batch.get(of.device_used));
+        let largest_free = batch.get(of.device_largest_free);
         for row in (0..batch.len()).filter(|&row| reserved[row] > 0) {
             let free = largest_free[row];
             self.largest_free = Some(self.largest_free.map_or(free, |least| least.min(free)));

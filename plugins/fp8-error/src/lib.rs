@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 use lm_bench_plugin::kinds::quant;
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, Symbols, Want,
+    Batch, Collector, Cx, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, Sym, Symbols,
+    columns,
 };
 
 use range::Range;
@@ -51,24 +52,25 @@ impl Default for Config {
     }
 }
 
-struct Columns {
-    kind: u16,
-    step: Col<u64>,
-    phase: Col<u8>,
-    layer: Col<u16>,
-    tensor: Col<lm_bench_plugin::Sym>,
-    format: Col<lm_bench_plugin::Sym>,
-    granularity: Col<lm_bench_plugin::Sym>,
-    n: Col<u64>,
-    amax: Col<f32>,
-    scale: Col<f32>,
-    sum_sq_ref: Col<f64>,
-    sum_sq_err: Col<f64>,
-    sqnr_channel_p50: Col<f32>,
-    max_abs_err: Col<f32>,
-    saturated: Col<u64>,
-    underflow: Col<u64>,
-    nonfinite: Col<u64>,
+columns! {
+    struct Columns of quant {
+        step: u64,
+        phase: u8,
+        layer: u16,
+        tensor: Sym,
+        format: Sym,
+        granularity: Sym,
+        n: u64,
+        amax: f32,
+        scale: f32,
+        sum_sq_ref: f64,
+        sum_sq_err: f64,
+        sqnr_channel_p50: f32,
+        max_abs_err: f32,
+        saturated: u64,
+        underflow: u64,
+        nonfinite: u64,
+    }
 }
 
 /// Numbers texts in the order of their first appearance, which is the same live and in a replay; symbol ids are not.
@@ -131,51 +133,13 @@ impl Collector for Fp8Error {
                 config.window
             )));
         }
-        let c = quant::COLUMNS;
-        let want = Want::kind(quant::KIND)
-            .column(c.step)
-            .column(c.phase)
-            .column(c.layer)
-            .column(c.tensor)
-            .column(c.format)
-            .column(c.granularity)
-            .column(c.n)
-            .column(c.amax)
-            .column(c.scale)
-            .column(c.sum_sq_ref)
-            .column(c.sum_sq_err)
-            .column(c.sqnr_channel_p50)
-            .column(c.max_abs_err)
-            .column(c.saturated)
-            .column(c.underflow)
-            .column(c.nonfinite);
-        Ok(Subscription::new([want]))
+        Ok(Subscription::new([Columns::want()]))
     }
 
     fn new(config: Config, _: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
-        let (kind, c) = (resolved.kind(quant::KIND)?, quant::COLUMNS);
-        let columns = Columns {
-            kind: kind.id,
-            step: kind.column(c.step)?,
-            phase: kind.column(c.phase)?,
-            layer: kind.column(c.layer)?,
-            tensor: kind.column(c.tensor)?,
-            format: kind.column(c.format)?,
-            granularity: kind.column(c.granularity)?,
-            n: kind.column(c.n)?,
-            amax: kind.column(c.amax)?,
-            scale: kind.column(c.scale)?,
-            sum_sq_ref: kind.column(c.sum_sq_ref)?,
-            sum_sq_err: kind.column(c.sum_sq_err)?,
-            sqnr_channel_p50: kind.column(c.sqnr_channel_p50)?,
-            max_abs_err: kind.column(c.max_abs_err)?,
-            saturated: kind.column(c.saturated)?,
-            underflow: kind.column(c.underflow)?,
-            nonfinite: kind.column(c.nonfinite)?,
-        };
         Ok(Self {
             config,
-            columns,
+            columns: Columns::resolve(resolved)?,
             symbols: Symbols::default(),
             texts: Texts::default(),
             groups: BTreeMap::new(),

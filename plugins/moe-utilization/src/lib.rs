@@ -12,8 +12,8 @@ mod steps;
 
 use lm_bench_plugin::kinds::moe_route;
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Fault, Info, List, MetricDef, PhaseLayers, Resolved, RunInfo, Sink,
-    Subscription, Want,
+    Batch, Collector, Cx, Fault, Info, List, MetricDef, PhaseLayers, Resolved, RunInfo, Sink, Subscription,
+    columns,
 };
 
 use layer::{LayerLoad, Routed};
@@ -49,16 +49,18 @@ impl Default for Config {
     }
 }
 
-struct Columns {
-    kind: u16,
-    step: Col<u64>,
-    phase: Col<u8>,
-    layer: Col<u16>,
-    tokens: Col<u32>,
-    top_k: Col<u32>,
-    counts: Col<List<u32>>,
-    prob_sum: Option<Col<List<f32>>>,
-    dropped: Option<Col<u32>>,
+columns! {
+    struct Columns of moe_route {
+        step: u64,
+        phase: u8,
+        layer: u16,
+        tokens: u32,
+        top_k: u32,
+        counts: List<u32>,
+    } optional {
+        prob_sum: List<f32>,
+        dropped: u32,
+    }
 }
 
 /// The collector.
@@ -81,35 +83,14 @@ impl Collector for MoeUtilization {
     type Config = Config;
 
     fn subscribe(_: &Config, _: &RunInfo) -> Result<Subscription, Fault> {
-        let want = Want::kind(moe_route::KIND)
-            .column(moe_route::COLUMNS.step)
-            .column(moe_route::COLUMNS.phase)
-            .column(moe_route::COLUMNS.layer)
-            .column(moe_route::COLUMNS.tokens)
-            .column(moe_route::COLUMNS.top_k)
-            .column(moe_route::COLUMNS.counts)
-            .optional(moe_route::COLUMNS.prob_sum)
-            .optional(moe_route::COLUMNS.dropped);
-        Ok(Subscription::new([want]))
+        Ok(Subscription::new([Columns::want()]))
     }
 
     fn new(config: Config, run: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
-        let kind = resolved.kind(moe_route::KIND)?;
-        let columns = Columns {
-            kind: kind.id,
-            step: kind.column(moe_route::COLUMNS.step)?,
-            phase: kind.column(moe_route::COLUMNS.phase)?,
-            layer: kind.column(moe_route::COLUMNS.layer)?,
-            tokens: kind.column(moe_route::COLUMNS.tokens)?,
-            top_k: kind.column(moe_route::COLUMNS.top_k)?,
-            counts: kind.column(moe_route::COLUMNS.counts)?,
-            prob_sum: kind.optional(moe_route::COLUMNS.prob_sum),
-            dropped: kind.optional(moe_route::COLUMNS.dropped),
-        };
         Ok(Self {
             config,
             model_experts: run.model.experts,
-            columns,
+            columns: Columns::resolve(resolved)?,
             layers: PhaseLayers::default(),
             steps: StepMaxima::default(),
         })

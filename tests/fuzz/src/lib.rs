@@ -96,7 +96,7 @@ pub fn plan_file(bytes: &[u8]) {
 pub fn recording(bytes: &[u8]) {
     struct Nobody;
     impl events::EventSink for Nobody {
-        fn deliver(&mut self, _: &events::Delivery<'_>) -> Result<(), events::SinkError> {
+        fn accept(&mut self, _: &events::Delivery, _: &events::SymbolTable) -> Result<(), events::SinkError> {
             Ok(())
         }
     }

@@ -25,8 +25,8 @@ const OPTIONS: &[&str] = &[
 /// Compiles a project and returns the library's path.
 pub(super) fn library(project: &Project) -> Result<PathBuf, BuildError> {
     project.write("lm_bench_plugin.h", HEADER)?;
-    let numbers: Vec<String> = project.manifest_json()?.iter().map(u8::to_string).collect();
-    project.write("manifest.inc", numbers.join(",") + "\n")?;
+    project.write("manifest.inc", numbers(&project.manifest_json()?))?;
+    project.write("config.inc", numbers(project.config.to_string().as_bytes()))?;
     let entry = project.write("entry.c", ENTRY)?;
     let id = &project.manifest.id;
     let (compiler, standard) = if is_cpp(&project.source) {
@@ -62,6 +62,12 @@ pub(super) fn library(project: &Project) -> Result<PathBuf, BuildError> {
         .args(&project.flags);
     toolchain::run(&mut command, id)?;
     Ok(library)
+}
+
+/// Bytes as C writes them between braces.
+fn numbers(bytes: &[u8]) -> String {
+    let numbers: Vec<String> = bytes.iter().map(u8::to_string).collect();
+    numbers.join(",") + "\n"
 }
 
 /// The header is looked for beside the source first.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 
 use super::toolchain::{self, WasmTools};
-use super::{BuildDoor, BuildError, BuildRequest, WASM_TARGET};
+use super::{BuildDoor, BuildError, WASM_TARGET};
 
 /// The profile of plugins, given on the command line so that a crate need not have it. Overflow is checked as in
 /// the host itself, so that all doors behave alike.
@@ -22,6 +22,19 @@ const PROFILE_SETTINGS: &[&str] = &[
     "strip=\"symbols\"",
     "incremental=false",
 ];
+
+/// The profile of descriptions: made once, asked once.
+const DESCRIPTION_PROFILE: &str = "lmb-description";
+const DESCRIPTION_PROFILE_SETTINGS: &[&str] = &[
+    "inherits=\"dev\"",
+    "opt-level=0",
+    "debug=false",
+    "strip=\"symbols\"",
+    "incremental=false",
+];
+
+/// All values of the cfg that the export macro looks at.
+const DOORS: &str = "cfg(lmb_door, values(\"dylib\", \"description\"))";
 
 /// Settings of the caller's environment that would change what is built, or how.
 const FOREIGN_SETTINGS: &[&str] = &[
@@ -97,12 +110,43 @@ fn cargo() -> Command {
     command
 }
 
+/// What is made of a crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Artefact {
+    /// A plugin.
+    Plugin(BuildDoor),
+    /// A component that tells the schema of a component's configuration. The code for it is as large as all else and
+    /// would be compiled at the start of each run.
+    Description,
+}
+
+impl Artefact {
+    /// The profile and its settings; each profile has its own folder.
+    const fn profile(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::Plugin(_) => (PROFILE, PROFILE_SETTINGS),
+            Self::Description => (DESCRIPTION_PROFILE, DESCRIPTION_PROFILE_SETTINGS),
+        }
+    }
+
+    /// The cfg that tells the export macro, where it needs to be told.
+    const fn cfg(self) -> Option<&'static str> {
+        match self {
+            Self::Plugin(BuildDoor::Dylib) => Some("lmb_door=\"dylib\""),
+            Self::Plugin(BuildDoor::Wasm) => None,
+            Self::Description => Some("lmb_door=\"description\""),
+        }
+    }
+}
+
 /// Compiles the crate and returns the library's path.
 pub(super) fn compile(
-    request: &BuildRequest,
+    artefact: Artefact,
+    folder: &Path,
     package: &Package,
     target_dir: &Path,
 ) -> Result<PathBuf, BuildError> {
+    let (profile, settings) = artefact.profile();
     let mut command = cargo();
     command.args([
         "rustc",
@@ -114,33 +158,25 @@ pub(super) fn compile(
     command
         .arg("--target-dir")
         .arg(target_dir)
-        .arg(format!("--profile={PROFILE}"));
-    for setting in PROFILE_SETTINGS {
-        command
-            .arg("--config")
-            .arg(format!("profile.{PROFILE}.{setting}"));
-    }
-    if request.door == BuildDoor::Wasm {
-        WasmTools::find(&request.dir)?.apply(&mut command);
-        command.arg(format!("--target={WASM_TARGET}"));
-        command
-            .arg("--config")
-            .arg(format!("profile.{PROFILE}.panic=\"abort\""));
+        .arg(format!("--profile={profile}"));
+    // Panics of a library are caught at the edge, so they must unwind.
+    let panic = if artefact == Artefact::Plugin(BuildDoor::Dylib) {
+        "panic=\"unwind\""
     } else {
-        // Panics are caught at the edge, so they must unwind.
+        WasmTools::find(folder)?.apply(&mut command);
+        command.arg(format!("--target={WASM_TARGET}"));
+        "panic=\"abort\""
+    };
+    for setting in settings.iter().chain([&panic]) {
         command
             .arg("--config")
-            .arg(format!("profile.{PROFILE}.panic=\"unwind\""));
-        command.args([
-            "--",
-            "--cfg",
-            "lmb_door=\"dylib\"",
-            "--check-cfg",
-            "cfg(lmb_door, values(\"dylib\"))",
-        ]);
+            .arg(format!("profile.{profile}.{setting}"));
+    }
+    if let Some(cfg) = artefact.cfg() {
+        command.args(["--", "--cfg", cfg, "--check-cfg", DOORS]);
     }
     command
-        .current_dir(&request.dir)
+        .current_dir(folder)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
     let output = command.output().map_err(|error| BuildError::Tool {

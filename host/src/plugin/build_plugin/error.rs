@@ -79,7 +79,7 @@ pub enum BuildError {
     /// The built library has no room for what it says of itself.
     #[error("{}: its table of sections cannot be extended: it is no 64-bit ELF file, or has none", .0.display())]
     NoSection(PathBuf),
-    /// The file could not be written.
+    /// The file could not be read or written.
     #[error("{}: {error}", .path.display())]
     Write {
         /// The file or folder.

@@ -13,14 +13,15 @@ mod toolchain;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use lm_bench_plugin::manifest::{DYLIB_DESCRIPTION, Manifest, WASM_DESCRIPTION};
+use lm_bench_plugin::manifest::{DYLIB_DESCRIPTION, Description, Manifest, WASM_DESCRIPTION};
 
-use super::collectors::describe;
+use super::describe::{Schema, describe};
 use super::identity::is_id;
 use super::limits::Policy;
 use super::registry::Registry;
 use super::search::file_name;
 use super::session::Door;
+use cargo::Artefact;
 pub use error::BuildError;
 use project::Project;
 pub(super) use toolchain::Tool;
@@ -70,23 +71,33 @@ pub struct BuildRequest {
     pub out: PathBuf,
     /// Folder for intermediate results; by default `plugins` in the crate's or project's own target folder.
     pub target_dir: Option<PathBuf>,
+    /// This program, to run a library in a process of its own when it is asked what it has to say; without it the
+    /// library runs in this process.
+    pub program: Option<PathBuf>,
 }
 
 /// Builds a plugin, checks the result, and asks it once what it has to say about itself, so that `inspect` need not:
-/// a component in its sandbox, a library in this process. The tools' messages go to stderr.
+/// a component in its sandbox, a library in a process of its own. The tools' messages go to stderr.
 ///
 /// # Errors
 /// When a tool is missing or fails, or the result is not a plugin.
 pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
     let is_project = !request.dir.join("Cargo.toml").is_file() && request.dir.join(project::FILE).is_file();
-    let (id, library) = if is_project {
-        let project = Project::open(request)?;
-        (project.manifest.id.clone(), project.compile(request.door)?)
+    let Compiled { id, library, schema } = if is_project {
+        project(request)?
     } else {
-        crate_library(request)?
+        package(request)?
     };
     let registry = Registry::new(&Policy::default())?;
-    let bytes = described(&library, request.door, &registry)?;
+    let found = registry.find(&library.to_string_lossy())?;
+    found.check()?;
+    let policy = Policy {
+        in_process: request.program.is_none(),
+        program: request.program.clone(),
+        ..Policy::default()
+    };
+    let description = describe(&found, &schema, &policy)?;
+    let bytes = with_description(&library, request.door, &description)?;
     let path = install(&bytes, &request.out, &file_name(&id, request.door.into()))?;
     let found = registry.find(&path.to_string_lossy())?;
     found.check()?;
@@ -105,8 +116,15 @@ pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
     })
 }
 
-/// Builds a crate; its name, which is its id, and the library.
-fn crate_library(request: &BuildRequest) -> Result<(String, PathBuf), BuildError> {
+/// What the tools of a language made.
+struct Compiled {
+    id: String,
+    library: PathBuf,
+    schema: Schema,
+}
+
+/// Compiles a crate, and beside a component the one that tells the schema of its configuration.
+fn package(request: &BuildRequest) -> Result<Compiled, BuildError> {
     let package = cargo::package(&request.dir)?;
     if !is_id(&package.name) {
         return Err(BuildError::Name(package.name));
@@ -115,25 +133,42 @@ fn crate_library(request: &BuildRequest) -> Result<(String, PathBuf), BuildError
         .target_dir
         .clone()
         .unwrap_or_else(|| package.target_directory.join("plugins"));
-    let library = cargo::compile(request, &package, &target_dir)?;
-    Ok((package.name, library))
+    let compile = |artefact| cargo::compile(artefact, &request.dir, &package, &target_dir);
+    let library = compile(Artefact::Plugin(request.door))?;
+    let schema = match request.door {
+        BuildDoor::Dylib => Schema::OfItself,
+        BuildDoor::Wasm => Schema::Component(read(&compile(Artefact::Description)?)?),
+    };
+    let id = package.name;
+    Ok(Compiled { id, library, schema })
+}
+
+/// Compiles a project; its plugin.toml tells the schema.
+fn project(request: &BuildRequest) -> Result<Compiled, BuildError> {
+    let project = Project::open(request)?;
+    let library = project.compile(request.door)?;
+    Ok(Compiled {
+        id: project.manifest.id,
+        library,
+        schema: Schema::Known(project.config),
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
+    std::fs::read(path).map_err(BuildError::write(path))
 }
 
 /// The library's bytes with a section in which stands what it says of itself.
-fn described(library: &Path, door: BuildDoor, registry: &Registry) -> Result<Vec<u8>, BuildError> {
-    let found = registry.find(&library.to_string_lossy())?;
-    found.check()?;
-    // The author's own code, run by the author's own build: no process of its own, and no program that could serve it.
-    let policy = Policy {
-        in_process: true,
-        ..Policy::default()
-    };
-    let description = describe(found, &policy)?;
-    let description = serde_json::to_vec(&description).map_err(|error| BuildError::Answer {
+fn with_description(
+    library: &Path,
+    door: BuildDoor,
+    description: &Description,
+) -> Result<Vec<u8>, BuildError> {
+    let description = serde_json::to_vec(description).map_err(|error| BuildError::Answer {
         tool: library.display().to_string(),
         message: error.to_string(),
     })?;
-    let bytes = std::fs::read(library).map_err(BuildError::write(library))?;
+    let bytes = read(library)?;
     match door {
         BuildDoor::Wasm => Ok(section::with_custom_section(
             bytes,
@@ -173,6 +208,7 @@ mod tests {
             door,
             out: folder.join("out"),
             target_dir: None,
+            program: None,
         };
         build(&request).expect_err("refused")
     }

@@ -40,6 +40,8 @@ pub(super) struct Project {
     pub(super) target_dir: PathBuf,
     /// What the plugin says of itself.
     pub(super) manifest: Manifest,
+    /// JSON schema of its configuration.
+    pub(super) config: serde_json::Value,
     language: Language,
 }
 
@@ -54,6 +56,8 @@ struct File {
     version: String,
     about: String,
     license: String,
+    #[serde(default = "no_config")]
+    config: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
     metrics: Vec<Metric>,
 }
@@ -71,6 +75,15 @@ struct Metric {
     about: String,
     #[serde(default)]
     labels: Vec<String>,
+}
+
+/// Nothing to configure.
+fn no_config() -> serde_json::Map<String, serde_json::Value> {
+    let schema = [("type", "object".into()), ("additionalProperties", false.into())];
+    schema
+        .map(|(key, value)| (key.to_owned(), value))
+        .into_iter()
+        .collect()
 }
 
 fn no_unit() -> String {
@@ -128,6 +141,7 @@ impl Project {
             work: target_dir.join(&manifest.id),
             target_dir,
             manifest,
+            config: file.config.into(),
             language: file.language,
         })
     }
@@ -225,6 +239,7 @@ mod tests {
             door: BuildDoor::Dylib,
             out: folder.path().join("out"),
             target_dir: None,
+            program: None,
         };
         Project::open(&request).map_err(|error| {
             let text = error.to_string();
@@ -243,6 +258,10 @@ mod tests {
         assert_eq!(
             (metric.unit.as_str(), metric.direction),
             ("1", Direction::Neither)
+        );
+        assert_eq!(
+            project.config,
+            serde_json::json!({"type": "object", "additionalProperties": false})
         );
         assert!(project.work.ends_with("target/plugins/my-steps"));
     }

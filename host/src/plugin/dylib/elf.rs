@@ -67,8 +67,16 @@ fn machine_name(machine: u16) -> String {
 /// When it is not a shared library for this machine with a manifest. A plugin that this version cannot run is no
 /// error.
 pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, ElfError> {
-    let damaged = |error: object::Error| ElfError::Damaged(error.to_string());
     check_head(bytes)?;
+    inspect_foreign(bytes, limits)
+}
+
+/// As [`inspect`], for a library of whatever machine with 64 bits, which nobody will load here.
+///
+/// # Errors
+/// When it is not a shared library with a manifest.
+pub(crate) fn inspect_foreign(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, ElfError> {
+    let damaged = |error: object::Error| ElfError::Damaged(error.to_string());
     let file = ElfFile64::<Endianness>::parse(bytes).map_err(damaged)?;
     check_extents(&file, bytes.len() as u64)?;
     let mut manifests = file
@@ -91,6 +99,21 @@ pub(crate) fn inspect(bytes: &[u8], limits: &Limits) -> Result<LibraryFacts, Elf
         manifest_bytes,
         description,
     })
+}
+
+/// The machine that a library's header names.
+///
+/// # Errors
+/// When the header is incomplete.
+pub(crate) fn machine_of(bytes: &[u8]) -> Result<String, ElfError> {
+    let (Some(&order), Some(&[low, high])) = (bytes.get(5), bytes.get(18..20)) else {
+        return Err(ElfError::Damaged("its header is incomplete".to_owned()));
+    };
+    Ok(machine_name(if order == elf::ELFDATA2MSB {
+        u16::from_be_bytes([low, high])
+    } else {
+        u16::from_le_bytes([low, high])
+    }))
 }
 
 /// Checks class, byte order, type and machine.

@@ -17,7 +17,6 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use super::elf::LibraryFacts;
 use crate::plugin::HOST_VERSION;
 use crate::plugin::failure::one_line;
-use crate::plugin::file::PluginFile;
 
 /// Why a library that looked right could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -59,49 +58,26 @@ impl Table {
     }
 }
 
-/// Loads a library from the bytes that were checked. From here on it can do anything that this process can.
-/// The same bytes are loaded once in a process, because they are never unloaded. `confine` is called when all that
-/// this program needs for it is done and none of the library's code has run.
-///
-/// # Errors
-/// When it cannot be loaded, or is not what its file said.
-pub(super) fn load(
-    file: &PluginFile,
-    facts: &LibraryFacts,
-    confine: impl FnOnce() -> std::io::Result<()>,
-) -> Result<Table, LibraryError> {
-    static LOADED: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
-    // A panic while the lock is held leaves the map whole: entries are only added.
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(table) = loaded.get(&file.sha256) {
-        return Ok(*table);
+/// A copy of a library's bytes that nobody can change any more, so that what was checked is what is loaded.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    memory: File,
+    sha256: String,
+}
+
+impl Sealed {
+    /// Copies bytes with a known digest.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn of(bytes: &[u8], sha256: &str) -> Result<Self, LibraryError> {
+        Ok(Self {
+            memory: sealed(bytes).map_err(LibraryError::Memory)?,
+            sha256: sha256.to_owned(),
+        })
     }
-    let table = load_new(&file.bytes, facts, confine)?;
-    loaded.insert(file.sha256.clone(), table);
-    Ok(table)
 }
 
-fn load_new(
-    bytes: &[u8],
-    facts: &LibraryFacts,
-    confine: impl FnOnce() -> std::io::Result<()>,
-) -> Result<Table, LibraryError> {
-    // Never closed: the loader tells libraries apart by path, and the next plugin's descriptor would get the same
-    // number and so this library.
-    let memory = ManuallyDrop::new(sealed(bytes).map_err(LibraryError::Memory)?);
-    let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
-    confine().map_err(|error| LibraryError::Process(format!("its process cannot be confined: {error}")))?;
-    // SAFETY: loading runs the library's constructors; the user allowed native code, and the bytes were checked.
-    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
-        .map_err(|error| LibraryError::Link(link_error(&error)))?;
-    // Never closed; see RTLD_NODELETE.
-    let library = ManuallyDrop::new(library);
-    let table = entry(&library, facts)?;
-    check_root(&library, facts)?;
-    Ok(table)
-}
-
-/// A copy of the bytes that nobody can change any more, so that what was checked is what is loaded.
 fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     let memory = memfd_create("lm-bench-plugin", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = File::from(memory);
@@ -111,6 +87,38 @@ fn sealed(bytes: &[u8]) -> std::io::Result<File> {
         SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
     )?;
     Ok(file)
+}
+
+/// Loads a library from the bytes that were checked. From here on it can do anything that this process can.
+/// The same bytes are loaded once in a process, because they are never unloaded.
+///
+/// # Errors
+/// When it cannot be loaded, or is not what its file said.
+pub(super) fn load(sealed: Sealed, facts: &LibraryFacts) -> Result<Table, LibraryError> {
+    static LOADED: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
+    // A panic while the lock is held leaves the map whole: entries are only added.
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(table) = loaded.get(&sealed.sha256) {
+        return Ok(*table);
+    }
+    let table = load_new(sealed.memory, facts)?;
+    loaded.insert(sealed.sha256, table);
+    Ok(table)
+}
+
+fn load_new(memory: File, facts: &LibraryFacts) -> Result<Table, LibraryError> {
+    // Never closed: the loader tells libraries apart by path, and the next plugin's descriptor would get the same
+    // number and so this library.
+    let memory = ManuallyDrop::new(memory);
+    let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+    // SAFETY: loading runs the library's constructors; the user allowed native code, and the bytes were checked.
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
+        .map_err(|error| LibraryError::Link(link_error(&error)))?;
+    // Never closed; see RTLD_NODELETE.
+    let library = ManuallyDrop::new(library);
+    let table = entry(&library, facts)?;
+    check_root(&library, facts)?;
+    Ok(table)
 }
 
 fn link_error(error: &libloading::Error) -> String {

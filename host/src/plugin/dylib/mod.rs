@@ -6,6 +6,7 @@ mod library;
 mod session;
 
 pub use elf::ElfError;
-pub(crate) use elf::{LibraryFacts, inspect};
+pub(crate) use elf::{LibraryFacts, inspect, inspect_foreign, machine_of};
 pub use library::LibraryError;
+pub(crate) use library::Sealed;
 pub(crate) use session::DylibSession;

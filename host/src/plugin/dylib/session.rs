@@ -8,9 +8,8 @@ use lm_bench_plugin::{Batch, Data, Resolved, Subscription};
 
 use super::callbacks::Callbacks;
 use super::elf::LibraryFacts;
-use super::library::{self, LibraryError, Table};
+use super::library::{self, LibraryError, Sealed, Table};
 use crate::plugin::failure::Failure;
-use crate::plugin::file::PluginFile;
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
 use crate::plugin::session::{HostSide, Session};
@@ -41,17 +40,17 @@ struct Columns(Vec<abi::ColumnV1>);
 unsafe impl Send for Columns {}
 
 impl DylibSession {
-    /// Loads a library whose file was inspected; `confine` is called before its first instruction runs.
+    /// Loads a library whose bytes were inspected.
     ///
     /// # Errors
     /// When it cannot be loaded, or is not what its file said.
     pub(crate) fn load(
-        file: &PluginFile,
+        sealed: Sealed,
         facts: &LibraryFacts,
-        (limits, host): (&Limits, HostSide),
-        confine: impl FnOnce() -> std::io::Result<()>,
+        limits: &Limits,
+        host: HostSide,
     ) -> Result<Self, LibraryError> {
-        let table = library::load(file, facts, confine)?;
+        let table = library::load(sealed, facts)?;
         Ok(Self {
             table,
             instance: Instance(std::ptr::null_mut()),

@@ -2,21 +2,19 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 
 use lm_bench_plugin::{Batch, LogLevel};
 
 use super::columns::MappedColumns;
 use super::confine::{self, PeakMemory};
-use super::wire::{Answer, BatchHead, Call, HELLO, Reply, SMALL_FRAME, receive, receive_bytes, send};
+use super::wire::{Answer, BatchHead, Call, HELLO, Reply, receive, receive_bytes, send};
 use crate::clock::Clock;
-use crate::plugin::dylib::{self, DylibSession};
+use crate::plugin::dylib::{self, DylibSession, Sealed};
 use crate::plugin::failure::Failure;
-use crate::plugin::file::PluginFile;
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
 use crate::plugin::log::LogBook;
-use crate::plugin::session::{Door, HostSide, Session as _};
+use crate::plugin::session::{HostSide, Session as _};
 
 /// Serves one native plugin to the program that started this one, over standard input and output, until that ends.
 ///
@@ -32,7 +30,7 @@ pub fn serve() -> io::Result<()> {
     };
     send(&mut child.control, &HELLO)?;
     loop {
-        match receive(&mut child.control, SMALL_FRAME) {
+        match receive(&mut child.control, u32::MAX as usize) {
             Ok(call) => child.answer(call)?,
             // The host is done with the plugin.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
@@ -59,9 +57,15 @@ impl Child {
         // Reading it takes longer than many a batch.
         let weigh = !matches!(call, Call::Batch(_));
         let result = match call {
-            Call::Load(limits) => {
+            Call::Load { limits, sha256 } => {
                 let bytes = receive_bytes(&mut self.control, limits.library_bytes as usize)?;
-                self.load(bytes, &limits)
+                self.load(bytes, &sha256, &limits)
+            }
+            Call::Symbols(texts) => {
+                if let Some(plugin) = self.plugin.as_mut() {
+                    plugin.session.host().learn_texts(&texts);
+                }
+                return Ok(());
             }
             call => self.call(call),
         };
@@ -78,37 +82,21 @@ impl Child {
             result,
             log,
             log_refused,
-            peak_memory: peak.and_then(|peak| peak.bytes(self.columns.bytes())),
+            peak_memory: peak.and_then(|peak| peak.bytes(self.columns.resident())),
         };
         send(&mut self.control, &answer)
     }
 
-    fn load(&mut self, bytes: Vec<u8>, limits: &Limits) -> Result<Reply, Failure> {
-        let not_loaded = |text: String| Ok(Reply::NotLoaded(text));
-        let facts = match dylib::inspect(&bytes, limits) {
-            Ok(facts) => facts,
-            Err(error) => return not_loaded(error.to_string()),
-        };
-        let file = PluginFile {
-            path: PathBuf::new(),
-            bytes,
-            sha256: String::new(),
-            door: Door::Dylib,
-        };
-        let host = HostSide::new(LogBook::new(limits, Clock::start()));
-        let peak = PeakMemory::start();
-        let confine = || confine::confine(limits.memory_bytes);
-        match DylibSession::load(&file, &facts, (limits, host), confine) {
-            Ok(session) => {
-                self.plugin = Some(Plugin {
-                    session,
-                    logged: 0,
-                    refused: 0,
-                    peak,
-                });
+    fn load(&mut self, bytes: Vec<u8>, sha256: &str, limits: &Limits) -> Result<Reply, Failure> {
+        if self.plugin.is_some() {
+            return Err(Failure::contract("it was loaded twice"));
+        }
+        match loaded(bytes, sha256, limits) {
+            Ok(plugin) => {
+                self.plugin = Some(plugin);
                 Ok(Reply::Done)
             }
-            Err(error) => not_loaded(error.to_string()),
+            Err(text) => Ok(Reply::NotLoaded(text)),
         }
     }
 
@@ -118,7 +106,7 @@ impl Child {
         };
         let session = &mut plugin.session;
         match call {
-            Call::Load(_) => Err(Failure::contract("it was loaded twice")),
+            Call::Load { .. } | Call::Symbols(_) => Err(Failure::contract("it is answered elsewhere")),
             Call::Describe => session.describe().map(Reply::Text),
             Call::Subscribe { config, run } => session.subscribe(&config, &run).map(Reply::Subscription),
             Call::Open {
@@ -134,6 +122,25 @@ impl Child {
     }
 }
 
+/// Loads a library, once all that this program needs for it is done and before any of the library's code runs.
+fn loaded(bytes: Vec<u8>, sha256: &str, limits: &Limits) -> Result<Plugin, String> {
+    let facts = dylib::inspect(&bytes, limits).map_err(|error| error.to_string())?;
+    let sealed = Sealed::of(&bytes, sha256).map_err(|error| error.to_string())?;
+    // The plugin's memory is counted from here on.
+    drop(bytes);
+    let peak = PeakMemory::start();
+    confine::confine(limits.memory_bytes)
+        .map_err(|error| format!("its process cannot be confined: {error}"))?;
+    let host = HostSide::new(LogBook::new(limits, Clock::start()));
+    let session = DylibSession::load(sealed, &facts, limits, host).map_err(|error| error.to_string())?;
+    Ok(Plugin {
+        session,
+        logged: 0,
+        refused: 0,
+        peak,
+    })
+}
+
 fn metrics(report: Report) -> Result<Reply, Failure> {
     report.into_metrics().map(Reply::Metrics)
 }
@@ -143,7 +150,6 @@ fn on_batch(
     columns: &mut MappedColumns,
     head: &BatchHead,
 ) -> Result<(), Failure> {
-    session.host().learn_texts(&head.symbols);
     let columns = columns
         .get(&head.columns)
         .map_err(|error| Failure::contract(format!("the batch cannot be read: {error}")))?;

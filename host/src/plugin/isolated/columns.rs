@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 
 use lm_bench_plugin::{ColumnData, Data};
@@ -60,9 +61,9 @@ impl SharedColumns {
         })
     }
 
-    /// Another handle of the same memory.
+    /// A handle of the same memory for reading.
     pub(super) fn share(&self) -> io::Result<File> {
-        self.file.try_clone()
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
     /// Puts columns in place of those before.
@@ -107,16 +108,26 @@ fn bytes_of<'a>(data: &Data<'a>) -> (Element, &'a [u8]) {
 pub(super) struct MappedColumns {
     file: File,
     map: Option<Mmap>,
+    /// End of the columns that were read.
+    end: u64,
 }
 
 impl MappedColumns {
     /// Sees the memory behind a handle.
     pub(super) fn new(file: File) -> Self {
-        Self { file, map: None }
+        Self {
+            file,
+            map: None,
+            end: 0,
+        }
     }
 
-    /// Number of bytes that are mapped.
-    pub(super) fn bytes(&self) -> u64 {
+    /// Bytes of it that are in this process's memory: those that columns were read from.
+    pub(super) fn resident(&self) -> u64 {
+        self.end
+    }
+
+    fn mapped(&self) -> u64 {
         self.map.as_ref().map_or(0, |map| map.len() as u64)
     }
 
@@ -125,16 +136,18 @@ impl MappedColumns {
     /// # Errors
     /// When a place is not inside the memory or not aligned for its elements.
     pub(super) fn get(&mut self, places: &[ColumnPlace]) -> io::Result<Vec<ColumnData<'_>>> {
-        let end = places
+        let ends = places
             .iter()
-            .map(|place| place.offset.saturating_add(place.bytes))
-            .max();
-        if end > Some(self.bytes()) {
+            .map(|place| place.offset.saturating_add(place.bytes));
+        let end = ends.max().unwrap_or(0);
+        if end > self.mapped() {
             // Dropped first: the new mapping holds the old one's content.
             self.map = None;
-            // SAFETY: the memory never shrinks, and the host writes to it only between two calls.
+            // SAFETY: the memory is sealed against shrinking, and the host writes to it only between two calls. The
+            // plugin's code could write to it as it could to all memory of its process.
             self.map = Some(unsafe { MmapOptions::new().map(&self.file) }?);
         }
+        self.end = self.end.max(end.min(self.mapped()));
         let memory: &[u8] = self.map.as_deref().unwrap_or_default();
         places.iter().map(|place| view(memory, place)).collect()
     }

@@ -1,6 +1,6 @@
 //! The process of a plugin as the host holds it: spoken to with deadlines, and killed in the end.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -9,12 +9,10 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::PROCESS_COMMAND;
 use super::columns::SharedColumns;
-use super::{PROCESS_COMMAND, wire};
 use crate::clock::Clock;
 use crate::plugin::failure::Failure;
 
@@ -22,6 +20,11 @@ use crate::plugin::failure::Failure;
 const PRINTED_BYTES: usize = 16 << 10;
 /// How long the rest of what a dead plugin printed is waited for.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// Time between two looks at whether the process still lives. Something that it started may hold its end of the
+/// connection open when it is dead.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a process that has closed its end of the connection may take to end by itself.
+const GRACE: Duration = Duration::from_millis(200);
 /// Variables that a library may need to be found and to run; all others stay here.
 const VARIABLES: &[&str] = &["LD_LIBRARY_PATH"];
 
@@ -32,6 +35,7 @@ pub(super) struct Process {
     control: UnixStream,
     clock: Clock,
     printed: Receiver<String>,
+    ended: Option<ExitStatus>,
 }
 
 impl Process {
@@ -62,51 +66,43 @@ impl Process {
             control,
             clock: clock.clone(),
             printed,
+            ended: None,
         })
     }
 
-    /// Writes one frame to the child within `limit`.
-    pub(super) fn send<T: Serialize>(&mut self, value: &T, limit: Duration) -> Result<(), Failure> {
-        self.control
-            .set_write_timeout(Some(limit))
-            .and_then(|()| wire::send(&mut self.control, value))
-            .map_err(|error| self.failed(&error, limit))
-    }
-
-    /// Writes one frame of bytes to the child within `limit`.
-    pub(super) fn send_bytes(&mut self, bytes: &[u8], limit: Duration) -> Result<(), Failure> {
-        self.control
-            .set_write_timeout(Some(limit))
-            .and_then(|()| wire::send_bytes(&mut self.control, bytes))
-            .map_err(|error| self.failed(&error, limit))
-    }
-
-    /// Reads one frame of at most `most` bytes that ends within `limit` from now.
-    pub(super) fn receive<T: DeserializeOwned>(
+    /// Exchanges messages with the child for at most `limit` in all.
+    pub(super) fn exchange<T>(
         &mut self,
-        most: usize,
         limit: Duration,
+        talk: impl FnOnce(&mut Line<'_>) -> io::Result<T>,
     ) -> Result<T, Failure> {
-        let mut reader = Deadline {
+        let mut line = Line {
             stream: &self.control,
+            child: Pid::from_child(&self.child),
             clock: &self.clock,
             end_ns: self.clock.now_ns().saturating_add(limit.as_nanos() as u64),
         };
-        let received = wire::receive(&mut reader, most);
-        received.map_err(|error| self.failed(&error, limit))
+        talk(&mut line).map_err(|error| self.failed(&error, limit))
     }
 
     /// Ends the child after a failed exchange, and says what happened to it.
     fn failed(&mut self, error: &io::Error, limit: Duration) -> Failure {
-        use io::ErrorKind::{BrokenPipe, ConnectionReset, InvalidData, TimedOut, UnexpectedEof, WouldBlock};
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, InvalidData, TimedOut, UnexpectedEof};
         match error.kind() {
-            WouldBlock | TimedOut => {
+            TimedOut => {
                 self.kill();
                 Failure::TimeLimit(limit)
             }
             UnexpectedEof | BrokenPipe | ConnectionReset => {
-                let status = self.child.wait();
-                let end = status.map_or_else(|error| error.to_string(), how_it_ended);
+                let end = match self.ends_by_itself() {
+                    true => self
+                        .kill()
+                        .map_or_else(|| "its process ended".to_owned(), how_it_ended),
+                    false => {
+                        self.kill();
+                        "its process closed the connection to this program and went on".to_owned()
+                    }
+                };
                 let printed = self.last_words();
                 let printed = printed.lines().last().map(|line| format!("; it printed: {line}"));
                 Failure::Died(format!("{end}{}", printed.unwrap_or_default()))
@@ -122,14 +118,29 @@ impl Process {
         }
     }
 
-    /// Ends the child and what it started.
-    pub(super) fn kill(&mut self) {
-        // Gone already is as good.
-        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
-            let _ = kill_process_group(group, Signal::KILL);
+    /// Whether the child is dead, or is so shortly.
+    fn ends_by_itself(&self) -> bool {
+        let end = self.clock.now_ns() + GRACE.as_nanos() as u64;
+        loop {
+            if is_dead(Pid::from_child(&self.child)) {
+                return true;
+            }
+            if self.clock.now_ns() >= end {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    }
+
+    /// Ends the child and what it started in its process group, and tells how it ended.
+    pub(super) fn kill(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            // Before the child is waited for: until then nobody else can have its number.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            let _ = self.child.kill();
+            self.ended = self.child.wait().ok();
+        }
+        self.ended
     }
 
     /// What the plugin printed. The process has ended: this takes the text away.
@@ -145,21 +156,67 @@ impl Drop for Process {
     }
 }
 
-/// Reads from a stream until a point in time.
-struct Deadline<'a> {
+/// Whether a child has ended. It can still be waited for afterwards.
+fn is_dead(child: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // An error means that there is no such child any more.
+    !matches!(waitid(WaitId::Pid(child), options), Ok(None))
+}
+
+/// The connection to a child until a point in time, or until the child is dead.
+pub(super) struct Line<'a> {
     stream: &'a UnixStream,
+    child: Pid,
     clock: &'a Clock,
     end_ns: u64,
 }
 
-impl Read for Deadline<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = Duration::from_nanos(self.end_ns.saturating_sub(self.clock.now_ns()));
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
+impl Line<'_> {
+    /// Repeats `step`, which waits for at most the time that it is given, until it succeeds.
+    fn until_end(
+        &mut self,
+        mut step: impl FnMut(&UnixStream, Duration) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            let left = Duration::from_nanos(self.end_ns.saturating_sub(self.clock.now_ns()));
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            // Looked at before the step: what the child sent before it ended is still there to be read.
+            let dead = is_dead(self.child);
+            match step(self.stream, left.min(LOOK)) {
+                Err(error) if is_wait(&error) && dead => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) if is_wait(&error) => {}
+                other => return other,
+            }
         }
-        self.stream.set_read_timeout(Some(left))?;
-        self.stream.read(buffer)
+    }
+}
+
+fn is_wait(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+impl Read for Line<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.until_end(|mut stream, wait| {
+            stream.set_read_timeout(Some(wait))?;
+            stream.read(buffer)
+        })
+    }
+}
+
+impl Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.until_end(|mut stream, wait| {
+            stream.set_write_timeout(Some(wait))?;
+            stream.write(bytes)
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -210,27 +267,58 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
+
+    /// A child that does nothing until it is killed.
+    struct Sleeper(Child);
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn sleeper() -> Sleeper {
+        Sleeper(Command::new("sleep").arg("600").spawn().expect("a process"))
+    }
 
     #[test]
     fn a_trickle_of_bytes_does_not_stretch_the_deadline() {
         let (ours, mut theirs) = UnixStream::pair().expect("a pair");
-        let clock = Clock::fake();
-        let mut reader = Deadline {
+        let (clock, child) = (Clock::fake(), sleeper());
+        let mut line = Line {
             stream: &ours,
+            child: Pid::from_child(&child.0),
             clock: &clock,
             end_ns: 1_000,
         };
         theirs.write_all(&[1, 2]).expect("written");
         let mut byte = [0];
-        assert_eq!(reader.read(&mut byte).expect("in time"), 1);
+        assert_eq!(line.read(&mut byte).expect("in time"), 1);
         clock.advance(Duration::from_nanos(1_000));
-        let late = reader
+        let late = line
             .read(&mut byte)
             .expect_err("the second byte is there, but too late");
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_dead_child_is_noticed_although_its_end_is_open_and_its_last_words_are_read() {
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair");
+        let (clock, mut child) = (Clock::start(), sleeper());
+        theirs.write_all(&[7]).expect("written");
+        child.0.kill().expect("killed");
+        let mut line = Line {
+            stream: &ours,
+            child: Pid::from_child(&child.0),
+            clock: &clock,
+            end_ns: u64::MAX,
+        };
+        let mut byte = [0];
+        assert_eq!((line.read(&mut byte).expect("read"), byte), (1, [7]));
+        let end = line.read(&mut byte).expect_err("nothing more comes");
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use lm_bench_plugin::{Batch, LogLevel, MetricSink as _, Resolved, Subscription};
 
 use super::columns::SharedColumns;
 use super::process::Process;
-use super::wire::{Answer, BatchHead, Call, HELLO, Reply, SMALL_FRAME};
+use super::wire::{Answer, BatchHead, Call, HELLO, Reply, SMALL_FRAME, receive, send, send_bytes};
 use crate::clock::Clock;
 use crate::plugin::dylib::LibraryError;
 use crate::plugin::failure::{Failure, one_line};
@@ -16,8 +16,8 @@ use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
 use crate::plugin::session::{HostSide, Session};
 
-/// Largest answer in bytes, beside the report in it.
-const ANSWER_BYTES: usize = SMALL_FRAME;
+/// Bytes of symbols that are told in one message. A single symbol may have more.
+const SYMBOL_BYTES: usize = SMALL_FRAME / 4;
 
 /// A native plugin in a process of its own.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct IsolatedSession {
     /// Number of symbols that the child knows.
     symbols: usize,
     limits: Limits,
+    /// Most memory that the plugin may hold, with the pages of its library.
+    memory_limit: usize,
     peak_memory: Option<u64>,
 }
 
@@ -40,8 +42,8 @@ impl IsolatedSession {
     pub(crate) fn load(
         file: &PluginFile,
         program: Option<&Path>,
-        (limits, host): (&Limits, HostSide),
-        clock: &Clock,
+        host: HostSide,
+        (limits, clock): (&Limits, &Clock),
     ) -> Result<Self, LibraryError> {
         let no_process = |error| LibraryError::Process(format!("no process can be started for it: {error}"));
         // The path names the running file even when another one has been put in its place.
@@ -54,6 +56,7 @@ impl IsolatedSession {
             host,
             symbols: 0,
             limits: limits.clone(),
+            memory_limit: limits.memory_bytes,
             peak_memory: None,
         };
         session.load_library(file)?;
@@ -63,36 +66,84 @@ impl IsolatedSession {
     fn load_library(&mut self, file: &PluginFile) -> Result<(), LibraryError> {
         let failed = |failure: Failure| LibraryError::Process(failure.to_string());
         let limit = self.limits.call_time();
-        let hello: String = self.process.receive(HELLO.len() * 2, limit).map_err(failed)?;
+        let hello = self
+            .process
+            .exchange(limit, |line| receive::<String>(line, HELLO.len() * 2));
+        let hello = hello.map_err(failed)?;
         if hello != HELLO {
             let text = format!("its process runs another program ({hello:?})");
             return Err(LibraryError::Process(text));
         }
-        let call = Call::Load(Box::new(self.limits.clone()));
-        self.process.send(&call, limit).map_err(failed)?;
-        self.process.send_bytes(&file.bytes, limit).map_err(failed)?;
-        match self.answer(limit).map_err(failed)? {
+        let call = Call::Load {
+            limits: Box::new(self.limits.clone()),
+            sha256: file.sha256.clone(),
+        };
+        // Pages of a mapped library count as memory when they are used.
+        self.memory_limit = self.limits.memory_bytes.saturating_add(file.bytes.len());
+        let most = self.most_answer_bytes();
+        let answer = self.process.exchange(limit, |line| {
+            send(line, &call)?;
+            send_bytes(line, &file.bytes)?;
+            receive(line, most)
+        });
+        match answer.and_then(|answer| self.take(answer)).map_err(failed)? {
             Reply::NotLoaded(text) => Err(LibraryError::Process(text)),
             _ => Ok(()),
         }
     }
 
+    fn most_answer_bytes(&self) -> usize {
+        SMALL_FRAME + self.limits.report_bytes + self.limits.log_bytes
+    }
+
     fn call(&mut self, call: &Call, limit: Duration) -> Result<Reply, Failure> {
-        self.process.send(call, limit)?;
-        self.answer(limit)
+        let most = self.most_answer_bytes();
+        let answer = self.process.exchange(limit, |line| {
+            send(line, call)?;
+            receive(line, most)
+        })?;
+        self.take(answer)
     }
 
     /// Takes one answer. The limits hold for what the child says too: the plugin's code may speak for it.
-    fn answer(&mut self, limit: Duration) -> Result<Reply, Failure> {
-        let answer: Answer = self
-            .process
-            .receive(ANSWER_BYTES + self.limits.report_bytes, limit)?;
+    fn take(&mut self, answer: Answer) -> Result<Reply, Failure> {
         for (level, text) in &answer.log {
-            self.host.log.write(*level, text);
+            self.host.log.relay(*level, text);
         }
         self.host.log.refuse(answer.log_refused);
         self.peak_memory = self.peak_memory.max(answer.peak_memory);
-        answer.result
+        match self.peak_memory {
+            Some(peak) if peak > self.memory_limit as u64 => Err(Failure::MemoryLimit {
+                wanted: peak as usize,
+                limit: self.memory_limit,
+            }),
+            _ => answer.result,
+        }
+    }
+
+    /// Tells the child the symbols that are new, in pieces that fit into a message.
+    fn tell_symbols(&mut self) -> Result<(), Failure> {
+        let new = self.host.texts_from(self.symbols);
+        let told = new.len();
+        let mut pieces = Vec::new();
+        let mut piece: Vec<String> = Vec::new();
+        let mut bytes = 0;
+        for text in new {
+            bytes += text.len() + size_of::<u64>();
+            if bytes > SYMBOL_BYTES && !piece.is_empty() {
+                pieces.push(Call::Symbols(std::mem::take(&mut piece)));
+                bytes = text.len();
+            }
+            piece.push(text.as_ref().to_owned());
+        }
+        if !piece.is_empty() {
+            pieces.push(Call::Symbols(piece));
+        }
+        self.symbols += told;
+        let limit = self.limits.call_time();
+        self.process.exchange(limit, |line| {
+            pieces.iter().try_for_each(|piece| send(line, piece))
+        })
     }
 
     fn done(&mut self, call: &Call, limit: Duration) -> Result<(), Failure> {
@@ -142,17 +193,11 @@ impl Session for IsolatedSession {
     }
 
     fn on_batch(&mut self, batch: &Batch<'_>) -> Result<(), Failure> {
+        self.tell_symbols()?;
         let columns = self
             .columns
             .put(batch.columns)
             .map_err(|error| Failure::Died(format!("its columns cannot be written: {error}")))?;
-        let symbols: Vec<String> = self
-            .host
-            .texts_from(self.symbols)
-            .iter()
-            .map(|text| text.as_ref().to_owned())
-            .collect();
-        self.symbols += symbols.len();
         let head = BatchHead {
             kind: batch.kind,
             seq: batch.seq,
@@ -160,7 +205,6 @@ impl Session for IsolatedSession {
             weight: batch.weight,
             lost_before: batch.lost_before,
             columns,
-            symbols,
         };
         self.done(&Call::Batch(head), self.limits.batch_time())
     }

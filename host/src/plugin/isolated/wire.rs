@@ -20,7 +20,12 @@ pub(super) const SMALL_FRAME: usize = 4 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Call {
     /// Loads the library, whose bytes follow in a frame of their own.
-    Load(Box<Limits>),
+    Load {
+        limits: Box<Limits>,
+        sha256: String,
+    },
+    /// Texts of symbols after those before. It has no answer.
+    Symbols(Vec<String>),
     Describe,
     Subscribe {
         config: String,
@@ -49,8 +54,6 @@ pub(super) struct BatchHead {
     pub(super) weight: f64,
     pub(super) lost_before: u64,
     pub(super) columns: Vec<ColumnPlace>,
-    /// Texts of the symbols that are new since the last batch.
-    pub(super) symbols: Vec<String>,
 }
 
 /// What a call gave.

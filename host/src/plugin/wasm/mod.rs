@@ -11,4 +11,4 @@ pub use binary::ComponentError;
 pub(crate) use binary::{ComponentFacts, check, inspect};
 pub use engine::CacheState;
 pub(crate) use engine::WasmEngine;
-pub(crate) use session::WasmSession;
+pub(crate) use session::{WasmSession, config_schema};

@@ -12,9 +12,11 @@ use super::bindings::{MetricCollector, MetricCollectorPre};
 use super::convert;
 use super::engine::{TICK, Ticker, WasmEngine};
 use super::limiter::MemoryLimiter;
+use crate::clock::Clock;
 use crate::plugin::failure::{Failure, one_line};
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
+use crate::plugin::log::LogBook;
 use crate::plugin::session::{HostSide, Session};
 
 /// What a store carries for its guest.
@@ -95,17 +97,8 @@ impl WasmSession {
         host: HostSide,
     ) -> Result<Self, ComponentError> {
         let prepared = engine.prepare(bytes)?;
-        let state = State {
-            host,
-            memory: MemoryLimiter::new(limits.memory_bytes),
-            last_error: None,
-        };
-        let mut store = Store::new(engine.engine(), state);
-        store.limiter(|state| &mut state.memory);
-        store.set_hostcall_fuel(limits.report_bytes);
-        store.epoch_deadline_trap();
         Ok(Self {
-            store,
+            store: store(engine, limits, host),
             prepared,
             guest: None,
             limits: limits.clone(),
@@ -151,9 +144,9 @@ impl WasmSession {
 
 impl Session for WasmSession {
     fn describe(&mut self) -> Result<String, Failure> {
-        self.call(self.limits.call_time(), |guest, store| {
-            guest.lm_bench_collector_collector().call_describe(store)
-        })
+        Err(Failure::contract(
+            "a component's configuration is described by another one",
+        ))
     }
 
     fn subscribe(&mut self, config: &str, run: &str) -> Result<Subscription, Failure> {
@@ -223,6 +216,39 @@ impl Session for WasmSession {
     fn peak_memory(&self) -> Option<u64> {
         Some(self.store.data().memory.peak() as u64)
     }
+}
+
+fn store(engine: &WasmEngine, limits: &Limits, host: HostSide) -> Store<State> {
+    let state = State {
+        host,
+        memory: MemoryLimiter::new(limits.memory_bytes),
+        last_error: None,
+    };
+    let mut store = Store::new(engine.engine(), state);
+    store.limiter(|state| &mut state.memory);
+    store.set_hostcall_fuel(limits.report_bytes);
+    store.epoch_deadline_trap();
+    store
+}
+
+/// Asks the component that `plugin build` makes for it for the schema of a configuration.
+///
+/// # Errors
+/// When it is no such component, or does not answer within the limits.
+pub(crate) fn config_schema(bytes: &[u8], limits: &Limits) -> Result<String, String> {
+    let engine = WasmEngine::new(limits, Err("it runs once".to_owned()))?;
+    let host = HostSide::new(LogBook::new(limits, Clock::start()));
+    let mut store = store(&engine, limits, host);
+    store.set_epoch_deadline(ticks(limits.call_time()));
+    let component = engine.compile(bytes).map_err(|error| error.to_string())?;
+    let asked = engine
+        .linker()
+        .instantiate(&mut store, &component)
+        .and_then(|instance| instance.get_typed_func::<(), (String,)>(&mut store, "describe"))
+        .and_then(|describe| describe.call(&mut store, ()));
+    let answer =
+        asked.map_err(|error| failure(&error, store.data(), limits, limits.call_time()).to_string())?;
+    Ok(answer.0)
 }
 
 /// Epochs in a time limit: one more than it holds, because the first one is already under way.

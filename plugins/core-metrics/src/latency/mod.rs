@@ -6,7 +6,7 @@ mod requests;
 
 use lm_bench_plugin::kinds::{op, phase, request, request_phase, step, token};
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, Want,
+    Batch, Collector, Cx, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, columns,
 };
 
 use crate::durations::{Durations, MS};
@@ -27,34 +27,38 @@ impl Default for Config {
     }
 }
 
-struct Step {
-    kind: u16,
-    phase: Col<u8>,
-    batch: Col<u32>,
-    tokens: Col<u32>,
-    host_ns: Col<u64>,
+columns! {
+    struct Step of step {
+        phase: u8,
+        batch: u32,
+        tokens: u32,
+        host_ns: u64,
+    }
 }
 
-struct Request {
-    kind: u16,
-    t_ns: Col<u64>,
-    id: Col<u64>,
-    phase: Col<u8>,
-    output_tokens: Col<u32>,
+columns! {
+    struct Request of request {
+        t_ns: u64,
+        id: u64,
+        phase: u8,
+        output_tokens: u32,
+    }
 }
 
-struct Token {
-    kind: u16,
-    t_ns: Col<u64>,
-    request: Col<u64>,
-    chunk: Col<u32>,
+columns! {
+    struct Token of token {
+        t_ns: u64,
+        request: u64,
+        chunk: u32,
+    }
 }
 
-struct Op {
-    kind: u16,
-    phase: Col<u8>,
-    op: Col<u8>,
-    device_ns: Col<u64>,
+columns! {
+    struct Op of op {
+        phase: u8,
+        op: u8,
+        device_ns: u64,
+    }
 }
 
 /// The collector.
@@ -83,28 +87,9 @@ impl Collector for Latency {
     type Config = Config;
 
     fn subscribe(config: &Config, _: &RunInfo) -> Result<Subscription, Fault> {
-        let mut wants = vec![
-            Want::kind(step::KIND)
-                .column(step::COLUMNS.phase)
-                .column(step::COLUMNS.batch)
-                .column(step::COLUMNS.tokens)
-                .column(step::COLUMNS.host_ns),
-            Want::kind(request::KIND)
-                .column(request::COLUMNS.t_ns)
-                .column(request::COLUMNS.id)
-                .column(request::COLUMNS.phase)
-                .column(request::COLUMNS.output_tokens),
-            Want::kind(token::KIND)
-                .column(token::COLUMNS.t_ns)
-                .column(token::COLUMNS.request)
-                .column(token::COLUMNS.chunk),
-        ];
+        let mut wants = vec![Step::want(), Request::want(), Token::want()];
         if config.ops {
-            let want = Want::kind(op::KIND)
-                .column(op::COLUMNS.phase)
-                .column(op::COLUMNS.op)
-                .column(op::COLUMNS.device_ns);
-            wants.push(want);
+            wants.push(Op::want());
         }
         Ok(Subscription::new(wants))
     }
@@ -216,56 +201,6 @@ impl Latency {
             }
         }
         Ok(())
-    }
-}
-
-impl Step {
-    fn resolve(resolved: &Resolved) -> Result<Self, Fault> {
-        let kind = resolved.kind(step::KIND)?;
-        Ok(Self {
-            kind: kind.id,
-            phase: kind.column(step::COLUMNS.phase)?,
-            batch: kind.column(step::COLUMNS.batch)?,
-            tokens: kind.column(step::COLUMNS.tokens)?,
-            host_ns: kind.column(step::COLUMNS.host_ns)?,
-        })
-    }
-}
-
-impl Request {
-    fn resolve(resolved: &Resolved) -> Result<Self, Fault> {
-        let kind = resolved.kind(request::KIND)?;
-        Ok(Self {
-            kind: kind.id,
-            t_ns: kind.column(request::COLUMNS.t_ns)?,
-            id: kind.column(request::COLUMNS.id)?,
-            phase: kind.column(request::COLUMNS.phase)?,
-            output_tokens: kind.column(request::COLUMNS.output_tokens)?,
-        })
-    }
-}
-
-impl Token {
-    fn resolve(resolved: &Resolved) -> Result<Self, Fault> {
-        let kind = resolved.kind(token::KIND)?;
-        Ok(Self {
-            kind: kind.id,
-            t_ns: kind.column(token::COLUMNS.t_ns)?,
-            request: kind.column(token::COLUMNS.request)?,
-            chunk: kind.column(token::COLUMNS.chunk)?,
-        })
-    }
-}
-
-impl Op {
-    fn resolve(resolved: &Resolved) -> Result<Self, Fault> {
-        let kind = resolved.kind(op::KIND)?;
-        Ok(Self {
-            kind: kind.id,
-            phase: kind.column(op::COLUMNS.phase)?,
-            op: kind.column(op::COLUMNS.op)?,
-            device_ns: kind.column(op::COLUMNS.device_ns)?,
-        })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use lm_bench_plugin::kinds::{phase, request, request_phase, step};
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Direction, Fault, Info, Labels, MetricDef, Resolved, RunInfo, Sink,
-    Subscription, Want,
+    Batch, Collector, Cx, Direction, Fault, Info, Labels, MetricDef, Resolved, RunInfo, Sink, Subscription,
+    columns,
 };
 
 use crate::NoConfig;
@@ -68,21 +68,24 @@ const TOKENS: MetricDef = MetricDef::counter("tokens_computed")
     .formula("sum of step.tokens of the phase")
     .about("Tokens that the measured forward passes computed.");
 
-struct StepColumns {
-    kind: u16,
-    t_ns: Col<u64>,
-    phase: Col<u8>,
-    tokens: Col<u32>,
-    host_ns: Col<u64>,
-    /// Not in recordings whose `host_ns` holds that time too.
-    measuring_ns: Option<Col<u64>>,
+columns! {
+    struct StepColumns of step {
+        t_ns: u64,
+        phase: u8,
+        tokens: u32,
+        host_ns: u64,
+    } optional {
+        // Not in recordings whose `host_ns` holds that time too.
+        measuring_ns: u64,
+    }
 }
 
-struct RequestColumns {
-    kind: u16,
-    t_ns: Col<u64>,
-    phase: Col<u8>,
-    output_tokens: Col<u32>,
+columns! {
+    struct RequestColumns of request {
+        t_ns: u64,
+        phase: u8,
+        output_tokens: u32,
+    }
 }
 
 /// Sums over the steps of a phase.
@@ -149,36 +152,13 @@ impl Collector for Throughput {
     type Config = NoConfig;
 
     fn subscribe(_: &NoConfig, _: &RunInfo) -> Result<Subscription, Fault> {
-        let steps = Want::kind(step::KIND)
-            .column(step::COLUMNS.t_ns)
-            .column(step::COLUMNS.phase)
-            .column(step::COLUMNS.tokens)
-            .column(step::COLUMNS.host_ns)
-            .optional(step::COLUMNS.measuring_ns);
-        let requests = Want::kind(request::KIND)
-            .column(request::COLUMNS.t_ns)
-            .column(request::COLUMNS.phase)
-            .column(request::COLUMNS.output_tokens);
-        Ok(Subscription::new([steps, requests]))
+        Ok(Subscription::new([StepColumns::want(), RequestColumns::want()]))
     }
 
     fn new(_: NoConfig, _: &RunInfo, resolved: &Resolved) -> Result<Self, Fault> {
-        let (steps, requests) = (resolved.kind(step::KIND)?, resolved.kind(request::KIND)?);
         Ok(Self {
-            step: StepColumns {
-                kind: steps.id,
-                t_ns: steps.column(step::COLUMNS.t_ns)?,
-                phase: steps.column(step::COLUMNS.phase)?,
-                tokens: steps.column(step::COLUMNS.tokens)?,
-                host_ns: steps.column(step::COLUMNS.host_ns)?,
-                measuring_ns: steps.optional(step::COLUMNS.measuring_ns),
-            },
-            request: RequestColumns {
-                kind: requests.id,
-                t_ns: requests.column(request::COLUMNS.t_ns)?,
-                phase: requests.column(request::COLUMNS.phase)?,
-                output_tokens: requests.column(request::COLUMNS.output_tokens)?,
-            },
+            step: StepColumns::resolve(resolved)?,
+            request: RequestColumns::resolve(resolved)?,
             work: [Work::default(); 3],
             steps: Window::EMPTY,
             steps_lost: 0,

@@ -29,13 +29,6 @@ static int32_t read_config(const LmbHostV1 *host, LmbBytes config, double *slow_
     return LMB_STATUS_OK;
 }
 
-/* The schema of the configuration. */
-static int32_t describe(const LmbHostV1 *host) {
-    return lmb_reply(host, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"slow_ms\":{"
-                           "\"type\":\"number\",\"exclusiveMinimum\":0,\"default\":50,"
-                           "\"description\":\"Steps that take longer, in milliseconds, are slow.\"}}}");
-}
-
 /* What to deliver. A batch has at most max_rows rows. */
 static int32_t subscribe(const LmbHostV1 *host, LmbBytes config, LmbBytes run) {
     double slow_ms;
@@ -111,4 +104,4 @@ static int32_t checkpoint(void *instance, const LmbHostV1 *host) {
 }
 
 const LmbCollectorV1 lmb_collector =
-    LMB_COLLECTOR(describe, subscribe, open_collector, on_batch, lost_after, checkpoint, checkpoint, free);
+    LMB_COLLECTOR(subscribe, open_collector, on_batch, lost_after, checkpoint, checkpoint, free);

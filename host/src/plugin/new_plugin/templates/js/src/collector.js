@@ -12,30 +12,12 @@ const PHASES = ['prefill', 'decode', 'mixed', 'load', 'unknown'];
 const PHASE = 0;
 const HOST_NS = 1;
 
-const SCHEMA = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    slow_ms: {
-      type: 'number',
-      exclusiveMinimum: 0,
-      default: 50,
-      description: 'Steps that take longer, in milliseconds, are slow.',
-    },
-  },
-};
-
 // The state: a component has one instance, and calls never overlap.
 let slowMs;
 let lost;
 let phases;
 
 export const collector = {
-  // The schema of the configuration.
-  describe() {
-    return JSON.stringify(SCHEMA);
-  },
-
   // What to deliver. Interpreted code takes some microseconds per row and a batch may take 100 ms, so batches are small.
   subscribe(config, run) {
     readConfig(config);

@@ -30,19 +30,6 @@ PHASES = ["prefill", "decode", "mixed", "load", "unknown"]
 # Columns in the order of the subscription.
 PHASE, HOST_NS = 0, 1
 
-SCHEMA = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "slow_ms": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 50,
-            "description": "Steps that take longer, in milliseconds, are slow.",
-        },
-    },
-}
-
 
 class Sum:
     """A running sum with Neumaier's compensation: its error does not grow with the number of terms."""
@@ -108,10 +95,6 @@ def gauge(number):
 
 
 class Collector(exports.Collector):
-    def describe(self) -> str:
-        """The schema of the configuration."""
-        return json.dumps(SCHEMA)
-
     def subscribe(self, config: str, run: str) -> Subscription:
         """What to deliver. Interpreted code takes some microseconds per row and a batch may take 100 ms, so batches are
         small.
