@@ -3,8 +3,7 @@
 use lm_bench_plugin::kinds::{phase, step};
 use lm_bench_plugin::math::{Sum, exp, log};
 use lm_bench_plugin::{
-    Batch, Col, Collector, Cx, Direction, Fault, Info, MetricDef, Resolved, RunInfo, Sink,
-    Subscription, Want,
+    Batch, Col, Collector, Cx, Direction, Fault, Info, MetricDef, Resolved, RunInfo, Sink, Subscription, Want,
 };
 
 const SLOW_STEPS: MetricDef = MetricDef::counter("slow_steps")
