@@ -34,8 +34,8 @@ export const collector = {
     phases = PHASES.map(() => ({ steps: 0, slowSteps: 0, weight: 0, slowWeight: 0, logs: new Sum() }));
   },
 
-  // Columns of up to 32 bits are typed arrays; those of 64 bits are arrays of numbers, exact up to 2^53. Results take numbers
-  // too: a BigInt there ends the collector.
+  // A column is an array of numbers, of u8 a Uint8Array. Integers are exact up to 2^53. Results take numbers too: a BigInt
+  // there ends the collector.
   onBatch(batch) {
     const codes = batch.columns[PHASE].data.val;
     const times = batch.columns[HOST_NS].data.val;

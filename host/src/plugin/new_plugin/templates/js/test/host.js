@@ -3,7 +3,7 @@ import { register } from 'node:module';
 
 const MODULES = {
   'lm-bench:collector/math@1.0.0': 'export const { exp, exp2, log, log1p, log2, log10, pow, cbrt, sin, cos, tanh } = Math;',
-  'lm-bench:collector/host@1.0.0': 'export const log = () => {}; export const symbol = () => undefined;',
+  'lm-bench:collector/host@1.0.0': 'export const log = () => {}; export const symbol = () => null;',
 };
 
 const hooks = `
