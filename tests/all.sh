@@ -2,8 +2,9 @@
 # Sets up what the tests need beyond Rust and a C compiler, then runs all of them.
 #
 # Needs nothing installed by hand. Downloads, by package name and once: the WASM target (rustup, or apt for a Debian
-# Rust of the same version), the test model and reference tools (PyPI). Without the target nothing is run. Without
-# the model the tests that need it are skipped loudly, except where CI is set: there a missing download is a failure.
+# Rust of the same version), the test model and reference tools (PyPI), and what plugins in JavaScript and Python are built
+# with (npm, PyPI). Without the target nothing is run. What else is missing makes the tests that need it be skipped
+# loudly, except where CI is set: there a missing download is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,7 +33,7 @@ wasm_target() {
 
 wasm_target
 
-# model VARIABLE SCRIPT [ARGUMENT]: exports the file that a script gets or makes.
+# model VARIABLE SCRIPT [ARGUMENT]: exports the path of what a script gets or makes.
 model() {
     local variable=$1 path
     shift
@@ -49,5 +50,9 @@ model LM_BENCH_TEST_MODEL fetch-models.sh
 model LM_BENCH_TEST_F32_MODEL make-f32-model.sh
 model LM_BENCH_TEST_MOE_MODEL make-moe-model.sh
 model LM_BENCH_TEST_MOE_F32_MODEL make-moe-model.sh --f32
+
+# Their tests run once there is no doubt that the tools can be had.
+model LM_BENCH_TEST_JS fetch-tools.sh js
+model LM_BENCH_TEST_PYTHON fetch-tools.sh python
 
 exec cargo test --locked --workspace "$@"

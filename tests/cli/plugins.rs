@@ -81,3 +81,54 @@ fn without_default_plugins_only_the_named_one_runs() {
         .collect();
     assert_eq!(plugins, [&Value::from("moe-utilization")]);
 }
+
+#[test]
+fn a_new_plugin_is_started_once_and_under_a_proper_name() {
+    let home = home();
+    let new = |arguments: &[&str]| {
+        let mut command = lm_bench(home.path());
+        command.args(["plugin", "new"]).args(arguments);
+        command
+    };
+    let created = output(&mut new(&["slow-steps", "--lang=c"]));
+    assert_eq!(created.status.code(), Some(0), "{}", stderr(&created));
+    assert!(stdout(&created).starts_with("slow-steps\n"));
+    assert!(home.path().join("slow-steps/plugin.toml").is_file());
+    let again = refusal(&mut new(&["slow-steps", "--lang=c"]));
+    assert!(again.contains("slow-steps exists already"), "{again}");
+    let name = refusal(&mut new(&["Slow_Steps", "--lang=c"]));
+    assert!(name.contains("\"Slow_Steps\" cannot be a plugin's id"), "{name}");
+    let sdk = refusal(&mut new(&["other-steps", "--lang=rust", "--sdk=slow-steps"]));
+    assert!(
+        sdk.contains("slow-steps is not the folder of lm-bench's SDK"),
+        "{sdk}"
+    );
+    for lang in ["js", "python", "rust", "c"] {
+        let missing = refusal(new(&["other-steps", "--lang", lang]).env("PATH", home.path()));
+        assert!(missing.contains("cannot be run: install"), "{missing}");
+    }
+    assert!(!home.path().join("other-steps").exists());
+}
+
+#[test]
+fn a_project_is_built_for_the_doors_of_its_language() {
+    let home = home();
+    let new = output(lm_bench(home.path()).args(["plugin", "new", "slow-steps", "--lang=c"]));
+    assert_eq!(new.status.code(), Some(0), "{}", stderr(&new));
+    let build = |door: &str| {
+        let mut command = lm_bench(home.path());
+        command.args(["plugin", "build", "slow-steps", "--out=out", "--door", door]);
+        command
+    };
+    let built = output(&mut build("dylib"));
+    assert_eq!(built.status.code(), Some(0), "{}", stderr(&built));
+    let inspected = output(lm_bench(home.path()).args(["plugin", "inspect", "out/slow_steps.so", "--json"]));
+    let inspected: Value = serde_json::from_slice(&inspected.stdout).expect("JSON");
+    assert_eq!(inspected["manifest"]["id"], "slow-steps");
+    assert_eq!(
+        inspected["description"]["config"]["properties"]["slow_ms"]["default"],
+        50
+    );
+    let door = refusal(&mut build("wasm"));
+    assert!(door.contains("build it with --door dylib"), "{door}");
+}

@@ -5,8 +5,14 @@ mod equality;
 mod entries;
 mod files;
 mod isolation;
+mod languages;
 mod misbehaviour;
 mod registry;
+/// The collector that `plugin new` starts with, linked like the others; its own tests run with these.
+#[path = "../../host/src/plugin/new_plugin/templates/rust/src/lib.rs"]
+#[expect(unreachable_pub, reason = "it is the root of a crate elsewhere")]
+mod rust_template;
+mod slow_steps;
 mod support;
 
 // A collector registers itself only when its crate is linked, and a crate that nothing names is not.

@@ -21,7 +21,7 @@ pub(crate) fn crate_folder(id: &str) -> PathBuf {
 }
 
 /// Where cargo keeps plugins between builds.
-fn target_dir() -> PathBuf {
+pub(crate) fn target_dir() -> PathBuf {
     match std::env::var_os("LM_BENCH_TEST_TARGET") {
         Some(folder) => folder.into(),
         // CARGO_TARGET_TMPDIR is `tmp` in the target folder.

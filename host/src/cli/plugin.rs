@@ -12,6 +12,7 @@ use super::exit::{Exit, Failure};
 use super::lock;
 use super::output;
 use crate::plugin::build_plugin::{BuildDoor, BuildRequest, build};
+use crate::plugin::new_plugin::{Language, NewRequest, new_plugin};
 use crate::plugin::{Inspection, Listed, Policy, Registry};
 
 /// Subcommands of `plugin`.
@@ -21,7 +22,9 @@ pub(super) enum PluginCommand {
     List(ListArgs),
     /// Show what a plugin says about itself, without executing it
     Inspect(InspectArgs),
-    /// Build a collector crate for a door
+    /// Start a collector: a folder with an example, its tests and a README
+    New(NewArgs),
+    /// Build a collector for a door: a crate, or a folder with a plugin.toml
     Build(BuildArgs),
     /// Pin plugins: write their digests to a lock file that runs hold them to
     Lock(lock::LockArgs),
@@ -54,8 +57,23 @@ pub(super) struct InspectArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct NewArgs {
+    /// Folder to create; its name is the plugin's id: a-z, 0-9 and -
+    #[arg(value_name = "NAME")]
+    folder: PathBuf,
+
+    /// Language to write it in
+    #[arg(long)]
+    lang: Language,
+
+    /// Folder of the SDK that a plugin in Rust depends on, by default the one that belongs to this program
+    #[arg(long, value_name = "FOLDER")]
+    sdk: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct BuildArgs {
-    /// Folder of the crate
+    /// Folder of the crate, or of the plugin.toml
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
@@ -67,7 +85,7 @@ pub(super) struct BuildArgs {
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
 
-    /// Folder for what cargo keeps between builds
+    /// Folder for what is kept between builds, by default in the plugin's own target folder
     #[arg(long, value_name = "FOLDER")]
     target_dir: Option<PathBuf>,
 }
@@ -77,6 +95,7 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
     match command {
         PluginCommand::List(args) => list(args),
         PluginCommand::Inspect(args) => inspect(args),
+        PluginCommand::New(args) => new(args),
         PluginCommand::Lock(args) => lock::lock(args),
         PluginCommand::Build(args) => {
             let request = BuildRequest {
@@ -96,6 +115,20 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
             Ok(Exit::Valid)
         }
     }
+}
+
+fn new(args: &NewArgs) -> Result<Exit, Failure> {
+    let request = NewRequest {
+        folder: args.folder.clone(),
+        language: args.lang,
+        sdk: args.sdk.clone(),
+    };
+    let folder = new_plugin(&request).map_err(Failure::unusable)?;
+    output::result(&format!(
+        "{}\nits README.md says how to test, build and run it\n",
+        folder.display()
+    ))?;
+    Ok(Exit::Valid)
 }
 
 fn registry(dirs: &[PathBuf]) -> Result<Registry, Failure> {

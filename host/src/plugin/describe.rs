@@ -10,32 +10,38 @@ use super::collectors::Loader;
 use super::error::PluginError;
 use super::failure::Failure;
 use super::limits::Policy;
-use super::registry::{Code, Found};
+use super::registry::Found;
 use super::wasm;
 
-/// Asks a plugin. `schema` is the component that tells the schema of a component's configuration; a library tells it
-/// itself.
+/// Who tells the schema of a plugin's configuration.
+pub(super) enum Schema {
+    /// The plugin itself, which is a library.
+    OfItself,
+    /// A component that was made for it.
+    Component(Vec<u8>),
+    /// Its project.
+    Known(serde_json::Value),
+}
+
+/// Asks a plugin.
 ///
 /// # Errors
 /// When it cannot be loaded or does not answer.
-pub(crate) fn describe(
-    found: &Found,
-    schema: Option<&[u8]>,
-    policy: &Policy,
-) -> Result<Description, PluginError> {
+pub(super) fn describe(found: &Found, schema: &Schema, policy: &Policy) -> Result<Description, PluginError> {
     let silent = |reason: &dyn Display| PluginError::Silent {
         place: found.place(),
         reason: reason.to_string(),
     };
     let loader = Loader::new(std::slice::from_ref(found), policy)?;
     let mut session = loader.session(found)?;
-    let schema = match (&found.code, schema) {
-        (Code::Wasm(..), Some(bytes)) => {
-            wasm::config_schema(bytes, &policy.limits).map_err(|why| silent(&why))?
+    let read = |json: String| serde_json::from_str(&json).map_err(|error| silent(&error));
+    let config = match schema {
+        Schema::OfItself => read(session.describe().map_err(|failure| silent(&failure))?)?,
+        Schema::Component(bytes) => {
+            read(wasm::config_schema(bytes, &policy.limits).map_err(|why| silent(&why))?)?
         }
-        _ => session.describe().map_err(|failure| silent(&failure))?,
+        Schema::Known(schema) => schema.clone(),
     };
-    let config = serde_json::from_str(&schema).map_err(|error| silent(&error))?;
     let run = serde_json::to_string(&RunInfo::default()).map_err(|error| silent(&error))?;
     let subscription = match session.subscribe("{}", &run) {
         Ok(subscription) => Some(subscription),

@@ -22,6 +22,7 @@ mod isolated;
 mod limits;
 mod log;
 mod member;
+pub mod new_plugin;
 mod outcome;
 pub mod pack;
 mod registry;

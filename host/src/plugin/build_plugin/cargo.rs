@@ -172,8 +172,10 @@ pub(super) fn compile(
             .arg("--config")
             .arg(format!("profile.{profile}.{setting}"));
     }
+    // A crate need not know what the export macro looks at.
+    command.args(["--", "--check-cfg", DOORS]);
     if let Some(cfg) = artefact.cfg() {
-        command.args(["--", "--cfg", cfg, "--check-cfg", DOORS]);
+        command.args(["--cfg", cfg]);
     }
     command
         .current_dir(folder)

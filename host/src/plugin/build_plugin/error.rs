@@ -1,6 +1,6 @@
 //! Why a plugin could not be built.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::WASM_TARGET;
 use crate::plugin::error::PluginError;
@@ -9,8 +9,40 @@ use crate::plugin::error::PluginError;
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// There is no crate.
-    #[error("{} is no folder with a Cargo.toml of a collector crate", .0.display())]
+    #[error("{} is no folder with a Cargo.toml of a collector crate or a plugin.toml", .0.display())]
     NoCrate(PathBuf),
+    /// A tool is not there.
+    #[error("{tool} cannot be run: {cure}")]
+    Missing {
+        /// The tool.
+        tool: String,
+        /// What to do.
+        cure: String,
+    },
+    /// A tool refused; it has said why.
+    #[error("{tool} could not build {plugin}; its messages stand above")]
+    Refused {
+        /// The tool.
+        tool: String,
+        /// The plugin.
+        plugin: String,
+    },
+    /// The description of a project, or what belongs to it, is not as it must be.
+    #[error("{}: {message}", .path.display())]
+    Project {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        message: String,
+    },
+    /// A language does not have a door.
+    #[error("a plugin in {language} has one door only: build it with --door {door}")]
+    Door {
+        /// The language.
+        language: &'static str,
+        /// The door that it has.
+        door: &'static str,
+    },
     /// A tool could not be started.
     #[error("{tool} cannot be run: {error}; Rust's tools come with rustup (https://rustup.rs)")]
     Tool {
@@ -56,7 +88,7 @@ pub enum BuildError {
         error: std::io::Error,
     },
     /// What was built is not a plugin that this version runs.
-    #[error("the crate builds, but the result is no plugin (does it say lm_bench_plugin::export!(…)?): {0}")]
+    #[error("it builds, but the result is no plugin (does a crate say lm_bench_plugin::export!(…)?): {0}")]
     Useless(#[from] PluginError),
     /// The collector calls itself otherwise than its crate.
     #[error("crate {name} exports the collector {id}: both must have the same name")]
@@ -66,4 +98,12 @@ pub enum BuildError {
         /// The id.
         id: String,
     },
+}
+
+impl BuildError {
+    /// Makes an error of the system at a file or folder into one of the build.
+    pub(in crate::plugin) fn write(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Write { path, error }
+    }
 }

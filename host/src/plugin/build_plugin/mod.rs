@@ -1,8 +1,12 @@
-//! Builds a collector crate into a plugin file: one `cargo rustc` with the door's options, and what the result says of
-//! itself beside it. Installs nothing.
+//! Builds a collector into a plugin file, and adds what the result says of itself. A crate is built by one `cargo rustc`
+//! with the door's options, which installs nothing; a folder with a `plugin.toml` by the tools of its language, which
+//! fetch what the project pins.
 
+mod c;
 mod cargo;
+mod component;
 mod error;
+mod project;
 mod section;
 mod toolchain;
 
@@ -11,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::manifest::{DYLIB_DESCRIPTION, Description, Manifest, WASM_DESCRIPTION};
 
-use super::describe::describe;
+use super::describe::{Schema, describe};
 use super::identity::is_id;
 use super::limits::Policy;
 use super::registry::Registry;
@@ -19,6 +23,8 @@ use super::search::file_name;
 use super::session::Door;
 use cargo::Artefact;
 pub use error::BuildError;
+use project::Project;
+pub(super) use toolchain::Tool;
 
 /// Target of WASM plugins: without WASI, so that the component imports nothing but the host's interface.
 pub const WASM_TARGET: &str = "wasm32-unknown-unknown";
@@ -57,13 +63,13 @@ impl From<BuildDoor> for Door {
 /// What to build.
 #[derive(Clone, Debug)]
 pub struct BuildRequest {
-    /// Folder of the crate.
+    /// Folder of the crate or project.
     pub dir: PathBuf,
     /// Door to build for.
     pub door: BuildDoor,
     /// Folder for the plugin file.
     pub out: PathBuf,
-    /// Folder for intermediate results; by default `plugins` in the crate's own target folder.
+    /// Folder for intermediate results; by default `plugins` in the crate's or project's own target folder.
     pub target_dir: Option<PathBuf>,
     /// This program, to run a library in a process of its own when it is asked what it has to say; without it the
     /// library runs in this process.
@@ -71,45 +77,33 @@ pub struct BuildRequest {
 }
 
 /// Builds a plugin, checks the result, and asks it once what it has to say about itself, so that `inspect` need not:
-/// a component in its sandbox, a library in a process of its own. Cargo's messages go to stderr.
+/// a component in its sandbox, a library in a process of its own. The tools' messages go to stderr.
 ///
 /// # Errors
-/// When a tool is missing, cargo fails, or the result is not a plugin.
+/// When a tool is missing or fails, or the result is not a plugin.
 pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
-    let package = cargo::package(&request.dir)?;
-    if !is_id(&package.name) {
-        return Err(BuildError::Name(package.name));
-    }
-    let target_dir = request
-        .target_dir
-        .clone()
-        .unwrap_or_else(|| package.target_directory.join("plugins"));
-    let compile = |artefact| cargo::compile(artefact, &request.dir, &package, &target_dir);
-    let library = compile(Artefact::Plugin(request.door))?;
+    let is_project = !request.dir.join("Cargo.toml").is_file() && request.dir.join(project::FILE).is_file();
+    let Compiled { id, library, schema } = if is_project {
+        project(request)?
+    } else {
+        package(request)?
+    };
     let registry = Registry::new(&Policy::default())?;
     let found = registry.find(&library.to_string_lossy())?;
     found.check()?;
-    let schema = match request.door {
-        BuildDoor::Dylib => None,
-        BuildDoor::Wasm => Some(read(&compile(Artefact::Description)?)?),
-    };
     let policy = Policy {
         in_process: request.program.is_none(),
         program: request.program.clone(),
         ..Policy::default()
     };
-    let description = describe(&found, schema.as_deref(), &policy)?;
+    let description = describe(&found, &schema, &policy)?;
     let bytes = with_description(&library, request.door, &description)?;
-    let path = install(
-        &bytes,
-        &request.out,
-        &file_name(&package.name, request.door.into()),
-    )?;
+    let path = install(&bytes, &request.out, &file_name(&id, request.door.into()))?;
     let found = registry.find(&path.to_string_lossy())?;
     found.check()?;
-    if found.manifest.id != package.name {
+    if found.manifest.id != id {
         return Err(BuildError::OtherId {
-            name: package.name,
+            name: id,
             id: found.manifest.id,
         });
     }
@@ -122,11 +116,46 @@ pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
-    std::fs::read(path).map_err(|error| BuildError::Write {
-        path: path.to_owned(),
-        error,
+/// What the tools of a language made.
+struct Compiled {
+    id: String,
+    library: PathBuf,
+    schema: Schema,
+}
+
+/// Compiles a crate, and beside a component the one that tells the schema of its configuration.
+fn package(request: &BuildRequest) -> Result<Compiled, BuildError> {
+    let package = cargo::package(&request.dir)?;
+    if !is_id(&package.name) {
+        return Err(BuildError::Name(package.name));
+    }
+    let target_dir = request
+        .target_dir
+        .clone()
+        .unwrap_or_else(|| package.target_directory.join("plugins"));
+    let compile = |artefact| cargo::compile(artefact, &request.dir, &package, &target_dir);
+    let library = compile(Artefact::Plugin(request.door))?;
+    let schema = match request.door {
+        BuildDoor::Dylib => Schema::OfItself,
+        BuildDoor::Wasm => Schema::Component(read(&compile(Artefact::Description)?)?),
+    };
+    let id = package.name;
+    Ok(Compiled { id, library, schema })
+}
+
+/// Compiles a project; its plugin.toml tells the schema.
+fn project(request: &BuildRequest) -> Result<Compiled, BuildError> {
+    let project = Project::open(request)?;
+    let library = project.compile(request.door)?;
+    Ok(Compiled {
+        id: project.manifest.id,
+        library,
+        schema: Schema::Known(project.config),
     })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
+    std::fs::read(path).map_err(BuildError::write(path))
 }
 
 /// The library's bytes with a section in which stands what it says of itself.
@@ -153,10 +182,7 @@ fn with_description(
 
 /// Writes the plugin to its place; one that was there is replaced as a whole.
 fn install(bytes: &[u8], out: &Path, name: &str) -> Result<PathBuf, BuildError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |error| BuildError::Write { path, error }
-    };
+    let failed = BuildError::write;
     std::fs::create_dir_all(out).map_err(failed(out))?;
     let out = out.canonicalize().map_err(failed(out))?;
     let mut file = tempfile::Builder::new()

@@ -62,12 +62,93 @@ impl WasmTools {
     }
 }
 
+/// A program that a build needs and the user may lack.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::plugin) struct Tool {
+    name: &'static str,
+    cure: &'static str,
+}
+
+impl Tool {
+    pub(in crate::plugin) const CARGO: Self =
+        Self::new("cargo", "install Rust with rustup (https://rustup.rs)");
+    pub(in crate::plugin) const CC: Self =
+        Self::new("cc", "install a C compiler (Debian: apt-get install gcc)");
+    pub(in crate::plugin) const CPP: Self =
+        Self::new("c++", "install a C++ compiler (Debian: apt-get install g++)");
+    pub(in crate::plugin) const NODE: Self =
+        Self::new("node", "install Node.js 18 or later (https://nodejs.org)");
+    pub(in crate::plugin) const NPM: Self = Self::new(
+        "npm",
+        "install Node.js 18 or later, npm with it (https://nodejs.org)",
+    );
+    pub(in crate::plugin) const PYTHON: Self =
+        Self::new("python3", "install Python 3.11 or later (https://python.org)");
+
+    /// A program, and what to do where it is missing.
+    const fn new(name: &'static str, cure: &'static str) -> Self {
+        Self { name, cure }
+    }
+
+    /// A command that starts it.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn command(self) -> Result<Command, BuildError> {
+        self.check()?;
+        Ok(Command::new(self.name))
+    }
+
+    /// Whether it can be started.
+    ///
+    /// # Errors
+    /// Naming what to do when it cannot.
+    pub(in crate::plugin) fn check(self) -> Result<(), BuildError> {
+        let mut command = Command::new(self.name);
+        command
+            .arg("--version")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err(BuildError::Missing {
+                tool: self.name.to_owned(),
+                cure: self.cure.to_owned(),
+            }),
+        }
+    }
+}
+
+/// Runs a tool that speaks to the user; whatever it prints goes to stderr.
+pub(super) fn run(command: &mut Command, plugin: &str) -> Result<(), BuildError> {
+    let tool = name(command);
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .stderr(Stdio::inherit())
+        .status();
+    let status = status.map_err(|error| BuildError::Tool {
+        tool: tool.clone(),
+        error,
+    })?;
+    if status.success() {
+        return Ok(());
+    }
+    let plugin = plugin.to_owned();
+    Err(BuildError::Refused { tool, plugin })
+}
+
+fn name(command: &Command) -> String {
+    Path::new(command.get_program())
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
 /// Runs a tool for its answer.
 pub(super) fn output(command: &mut Command) -> Result<String, BuildError> {
     const LONGEST: usize = 600;
-    let tool = Path::new(command.get_program())
-        .file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let tool = name(command);
     let output = command
         .stdin(Stdio::null())
         .output()

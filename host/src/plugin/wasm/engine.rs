@@ -46,8 +46,10 @@ impl WasmEngine {
             .wasm_component_model(true)
             .epoch_interruption(true)
             .max_wasm_stack(limits.wasm_stack_bytes)
-            .wasm_multi_memory(false)
             .wasm_memory64(false)
+            // Languages with a runtime come as several components in one, each with its memory, and what copies between
+            // them knows both.
+            .wasm_multi_memory(true)
             .relaxed_simd_deterministic(true)
             // A guest's panic tells its place itself; without these tables compiled code is a seventh smaller.
             .wasm_backtrace_max_frames(None)
