@@ -21,6 +21,7 @@ mod identity;
 mod isolated;
 mod limits;
 mod log;
+mod math;
 mod member;
 pub mod new_plugin;
 mod outcome;

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use lm_bench_plugin::manifest::{DYLIB_DESCRIPTION, Description, Manifest, WASM_DESCRIPTION};
 
 use super::describe::{Schema, describe};
+use super::file::PluginFile;
 use super::identity::is_id;
 use super::limits::Policy;
 use super::registry::Registry;
@@ -97,7 +98,11 @@ pub fn build(request: &BuildRequest) -> Result<Built, BuildError> {
         ..Policy::default()
     };
     let description = describe(&found, &schema, &policy)?;
-    let bytes = with_description(&library, request.door, &description)?;
+    let bytes = match found.file() {
+        // The bytes that were checked and asked, not the file as it is now.
+        Some(file) => with_description(file, &description)?,
+        None => return Err(BuildError::NoSection(library)),
+    };
     let path = install(&bytes, &request.out, &file_name(&id, request.door.into()))?;
     let found = registry.find(&path.to_string_lossy())?;
     found.check()?;
@@ -159,24 +164,20 @@ fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
 }
 
 /// The library's bytes with a section in which stands what it says of itself.
-fn with_description(
-    library: &Path,
-    door: BuildDoor,
-    description: &Description,
-) -> Result<Vec<u8>, BuildError> {
+fn with_description(library: &PluginFile, description: &Description) -> Result<Vec<u8>, BuildError> {
     let description = serde_json::to_vec(description).map_err(|error| BuildError::Answer {
-        tool: library.display().to_string(),
+        tool: library.path.display().to_string(),
         message: error.to_string(),
     })?;
-    let bytes = read(library)?;
-    match door {
-        BuildDoor::Wasm => Ok(section::with_custom_section(
+    let bytes = library.bytes.clone();
+    match library.door {
+        Door::Wasm => Ok(section::with_custom_section(
             bytes,
             WASM_DESCRIPTION,
             &description,
         )),
-        BuildDoor::Dylib => section::with_elf_section(bytes, DYLIB_DESCRIPTION, &description)
-            .ok_or_else(|| BuildError::NoSection(library.to_owned())),
+        Door::Dylib | Door::Builtin => section::with_elf_section(bytes, DYLIB_DESCRIPTION, &description)
+            .ok_or_else(|| BuildError::NoSection(library.path.clone())),
     }
 }
 

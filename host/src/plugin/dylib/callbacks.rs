@@ -10,12 +10,13 @@ use lm_bench_plugin::{FaultCode, Host as _, LogLevel, Metric, Value};
 
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
+use crate::plugin::math::for_each_function;
 use crate::plugin::session::HostSide;
 
 /// Largest answer of `describe` and `subscribe` in bytes.
 const REPLY_BYTES: usize = 1 << 20;
 
-macro_rules! math {
+macro_rules! table {
     ($($name:ident($($argument:ident),+);)+) => {{
         $(extern "C" fn $name($($argument: f64),+) -> f64 {
             lm_bench_plugin::math::$name($($argument),+)
@@ -29,19 +30,7 @@ macro_rules! math {
 }
 
 /// The functions that the SDK has for plugins in Rust.
-static MATH: abi::MathV1 = math! {
-    exp(x);
-    exp2(x);
-    log(x);
-    log1p(x);
-    log2(x);
-    log10(x);
-    pow(x, y);
-    cbrt(x);
-    sin(x);
-    cos(x);
-    tanh(x);
-};
+static MATH: abi::MathV1 = for_each_function!(table);
 
 /// One call's end of the callbacks.
 pub(super) struct Callbacks<'a> {

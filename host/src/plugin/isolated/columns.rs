@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 
-use lm_bench_plugin::{ColumnData, Data};
+use lm_bench_plugin::{ColumnData, Data, ElementType};
 use memmap2::{Mmap, MmapOptions};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde::{Deserialize, Serialize};
@@ -26,18 +26,7 @@ pub(super) struct ColumnPlace {
     bytes: u64,
     /// Elements per row.
     width: u32,
-    element: Element,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Element {
-    U8,
-    U16,
-    U32,
-    U64,
-    I64,
-    F32,
-    F64,
+    element: ElementType,
 }
 
 /// The host's end.
@@ -91,15 +80,15 @@ impl SharedColumns {
     }
 }
 
-fn bytes_of<'a>(data: &Data<'a>) -> (Element, &'a [u8]) {
+fn bytes_of<'a>(data: &Data<'a>) -> (ElementType, &'a [u8]) {
     match *data {
-        Data::U8(values) => (Element::U8, values),
-        Data::U16(values) => (Element::U16, bytemuck::cast_slice(values)),
-        Data::U32(values) => (Element::U32, bytemuck::cast_slice(values)),
-        Data::U64(values) => (Element::U64, bytemuck::cast_slice(values)),
-        Data::I64(values) => (Element::I64, bytemuck::cast_slice(values)),
-        Data::F32(values) => (Element::F32, bytemuck::cast_slice(values)),
-        Data::F64(values) => (Element::F64, bytemuck::cast_slice(values)),
+        Data::U8(values) => (ElementType::U8, values),
+        Data::U16(values) => (ElementType::U16, bytemuck::cast_slice(values)),
+        Data::U32(values) => (ElementType::U32, bytemuck::cast_slice(values)),
+        Data::U64(values) => (ElementType::U64, bytemuck::cast_slice(values)),
+        Data::I64(values) => (ElementType::I64, bytemuck::cast_slice(values)),
+        Data::F32(values) => (ElementType::F32, bytemuck::cast_slice(values)),
+        Data::F64(values) => (ElementType::F64, bytemuck::cast_slice(values)),
     }
 }
 
@@ -163,13 +152,13 @@ fn view<'a>(memory: &'a [u8], place: &ColumnPlace) -> io::Result<ColumnData<'a>>
         .get(range)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a column outside the shared memory"))?;
     let data = match place.element {
-        Element::U8 => Data::U8(bytes),
-        Element::U16 => Data::U16(cast(bytes)?),
-        Element::U32 => Data::U32(cast(bytes)?),
-        Element::U64 => Data::U64(cast(bytes)?),
-        Element::I64 => Data::I64(cast(bytes)?),
-        Element::F32 => Data::F32(cast(bytes)?),
-        Element::F64 => Data::F64(cast(bytes)?),
+        ElementType::U8 => Data::U8(bytes),
+        ElementType::U16 => Data::U16(cast(bytes)?),
+        ElementType::U32 | ElementType::Sym => Data::U32(cast(bytes)?),
+        ElementType::U64 => Data::U64(cast(bytes)?),
+        ElementType::I64 => Data::I64(cast(bytes)?),
+        ElementType::F32 => Data::F32(cast(bytes)?),
+        ElementType::F64 => Data::F64(cast(bytes)?),
     };
     Ok(ColumnData {
         width: place.width,

@@ -94,14 +94,12 @@ impl Process {
                 Failure::TimeLimit(limit)
             }
             UnexpectedEof | BrokenPipe | ConnectionReset => {
-                let end = match self.ends_by_itself() {
-                    true => self
-                        .kill()
-                        .map_or_else(|| "its process ended".to_owned(), how_it_ended),
-                    false => {
-                        self.kill();
-                        "its process closed the connection to this program and went on".to_owned()
-                    }
+                let by_itself = self.ends_by_itself();
+                let status = self.kill();
+                let end = if by_itself {
+                    status.map_or_else(|| "its process ended".to_owned(), how_it_ended)
+                } else {
+                    "its process closed the connection to this program and went on".to_owned()
                 };
                 let printed = self.last_words();
                 let printed = printed.lines().last().map(|line| format!("; it printed: {line}"));

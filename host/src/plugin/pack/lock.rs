@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::{Links, read_regular, replace};
-use super::manifest::{PackedDoor, is_sha256, one_line};
+use super::manifest::{PackedDoor, is_sha256, read_layout};
 use crate::plugin::identity::is_id;
 use crate::plugin::session::Door;
 
@@ -120,15 +120,8 @@ impl Lock {
             path: path.to_owned(),
             message,
         };
-        let text = std::str::from_utf8(&bytes).map_err(|error| unreadable(error.to_string()))?;
         let document: Document =
-            toml::from_str(text).map_err(|error| unreadable(one_line(&error.to_string())))?;
-        if document.schema != SCHEMA {
-            let found = document.schema;
-            return Err(unreadable(format!(
-                "it has layout {found}, this lm-bench reads layout {SCHEMA}"
-            )));
-        }
+            read_layout(&bytes, SCHEMA, |document: &Document| document.schema).map_err(unreadable)?;
         let mut ids = std::collections::BTreeSet::new();
         for entry in &document.plugins {
             if !is_id(&entry.id) || !is_sha256(&entry.sha256) {

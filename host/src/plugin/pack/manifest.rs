@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use semver::Version;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::plugin::HOST_VERSION;
@@ -249,6 +250,22 @@ fn json(value: &toml::Value) -> Option<serde_json::Value> {
             serde_json::Value::Object(pairs.collect::<Option<_>>()?)
         }
     })
+}
+
+/// Reads one of the small TOML documents that say which layout they have.
+pub(super) fn read_layout<T: DeserializeOwned>(
+    bytes: &[u8],
+    layout: u32,
+    layout_of: impl Fn(&T) -> u32,
+) -> Result<T, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let document: T = toml::from_str(text).map_err(|error| one_line(&error.to_string()))?;
+    match layout_of(&document) {
+        found if found == layout => Ok(document),
+        found => Err(format!(
+            "it has layout {found}, this lm-bench reads layout {layout}"
+        )),
+    }
 }
 
 /// What the TOML reader says takes several lines; the first says where, the last says what.

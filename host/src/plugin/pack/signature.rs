@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use super::key::{PublicKey, SecretKey};
-use super::manifest::one_line;
+use super::manifest::read_layout;
 use super::timestamp::Timestamp;
 
 const SCHEMA: u32 = 1;
@@ -67,16 +67,7 @@ impl PackSignature {
                 "it has more than {SIGNATURE_BYTES} bytes"
             )));
         }
-        let text = std::str::from_utf8(bytes).map_err(|error| SignatureError(error.to_string()))?;
-        let read: Self =
-            toml::from_str(text).map_err(|error| SignatureError(one_line(&error.to_string())))?;
-        if read.schema != SCHEMA {
-            let text = format!(
-                "it has layout {}, this lm-bench reads layout {SCHEMA}",
-                read.schema
-            );
-            return Err(SignatureError(text));
-        }
+        let read: Self = read_layout(bytes, SCHEMA, |read: &Self| read.schema).map_err(SignatureError)?;
         match read.raw() {
             Some(_) => Ok(read),
             None => Err(SignatureError(

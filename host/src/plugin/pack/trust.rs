@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{Links, read_regular, replace};
 use super::key::PublicKey;
-use super::manifest::one_line;
+use super::manifest::read_layout;
 use super::timestamp::Timestamp;
 use crate::plugin::identity::is_id;
 
@@ -102,15 +102,8 @@ impl TrustStore {
             path: path.to_owned(),
             message,
         };
-        let text = std::str::from_utf8(&bytes).map_err(|error| unreadable(error.to_string()))?;
         let document: Document =
-            toml::from_str(text).map_err(|error| unreadable(one_line(&error.to_string())))?;
-        if document.schema != SCHEMA {
-            let found = document.schema;
-            return Err(unreadable(format!(
-                "it has layout {found}, this lm-bench reads layout {SCHEMA}"
-            )));
-        }
+            read_layout(&bytes, SCHEMA, |document: &Document| document.schema).map_err(unreadable)?;
         Ok(Self { keys: document.keys })
     }
 

@@ -17,6 +17,7 @@ use crate::plugin::failure::{Failure, one_line};
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
 use crate::plugin::log::LogBook;
+use crate::plugin::math::for_each_function;
 use crate::plugin::session::{HostSide, Session};
 
 /// What a store carries for its guest.
@@ -58,19 +59,7 @@ macro_rules! functions {
     };
 }
 
-functions! {
-    exp(x);
-    exp2(x);
-    log(x);
-    log1p(x);
-    log2(x);
-    log10(x);
-    pow(x, y);
-    cbrt(x);
-    sin(x);
-    cos(x);
-    tanh(x);
-}
+for_each_function!(functions);
 
 /// A loaded component. After a failure its store is never entered again.
 pub(crate) struct WasmSession {
