@@ -2,7 +2,6 @@
 
 mod args;
 mod exit;
-mod lock;
 mod output;
 mod pack;
 mod plugin;

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::exit::{Exit, Failure};
-use super::output;
+use super::{Exit, Failure, output};
 use crate::plugin::pack::{Lock, LockError};
 use crate::plugin::{Door, Policy, Registry};
 
 /// Flags of `plugin lock`.
 #[derive(Debug, Args)]
-pub(super) struct LockArgs {
+pub(in crate::cli) struct LockArgs {
     /// Plugins to pin, as they are found now
     #[arg(value_name = "ID|PATH", required = true)]
     plugins: Vec<String>,
