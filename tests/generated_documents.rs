@@ -1,5 +1,4 @@
-//! `docs/metrics.md` says what the built-in collectors declare, and `docs/languages.md` quotes the projects that `plugin new`
-//! writes.
+//! `docs/metrics.md` says what the built-in collectors declare.
 
 use std::path::Path;
 
@@ -30,20 +29,4 @@ fn the_page_of_metrics_is_current() {
         found == page,
         "docs/metrics.md is stale: LM_BENCH_UPDATE_DOCS=1 cargo test -p lm-bench rewrites it"
     );
-}
-
-#[test]
-fn the_page_of_languages_quotes_what_is_written() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(root.join("../docs/languages.md")).expect("the page");
-    let quotes: Vec<&str> = page.split("<!-- from ").skip(1).collect();
-    assert!(quotes.len() >= 8, "{} quotes", quotes.len());
-    for quote in quotes {
-        let (file, rest) = quote.split_once(" -->\n```").expect("a file and its block");
-        let (_, code) = rest.split_once('\n').expect("a block");
-        let (code, _) = code.split_once("\n```\n").expect("the end of a block");
-        let path = root.join("src/plugin/new_plugin/templates").join(file);
-        let text = std::fs::read_to_string(path).expect("a template");
-        assert!(text.contains(code), "{file} does not say:\n{code}");
-    }
 }
