@@ -74,3 +74,27 @@ fn damaged_recordings_are_refused() {
     let absent = refusal(lm_bench(home.path()).args(["replay", "absent.lmrec"]));
     assert!(absent.contains("absent.lmrec"));
 }
+
+#[test]
+fn a_deterministic_replay_says_so_in_its_record() {
+    let home = home();
+    let flags = ["--record", "r.lmrec", "--deterministic", "--output-format=json"];
+    let recorded = record(&output(lm_bench(home.path()).args(SMALL).args(flags)), 0);
+    assert_eq!(recorded["plan"]["deterministic"], true);
+    let replayed = |flags: &[&str]| {
+        let mut command = lm_bench(home.path());
+        command
+            .args(["replay", "r.lmrec", "--output-format=json"])
+            .args(flags);
+        record(&output(&mut command), 0)
+    };
+    let fuelled = replayed(&["--deterministic", "--plugin-limit=fuel_per_ms=2000000"]);
+    assert_eq!(fuelled["plan"]["deterministic"], true);
+    assert_eq!(fuelled["plan"]["plugin_limits"]["fuel_per_ms"], 2_000_000);
+    // The built-in collectors are trusted: no fuel ends them.
+    assert_eq!(fuelled["plugins"][0]["fuel"], Value::Null);
+    let timed = replayed(&[]);
+    assert_eq!(timed["plan"]["deterministic"], false);
+    assert_eq!(timed["plan"]["plugin_limits"]["fuel_per_ms"], 1_000_000);
+    assert_eq!(timed["metrics"], fuelled["metrics"]);
+}

@@ -12,11 +12,11 @@ use wit_parser::Resolve;
 use crate::support::{built, policy, request, run, tokens};
 
 /// A manifest of a plugin "written" with one counter.
-const MANIFEST: &str = r#"{"schema":1,"id":"written","version":"1.0.0","about":"from text","license":"MIT","sdk":"none","requires":["lmb.collector/1"],"metrics":[{"name":"rows","unit":"1","kind":"counter","direction":"neither","formula":"","about":""}]}"#;
+pub(crate) const MANIFEST: &str = r#"{"schema":1,"id":"written","version":"1.0.0","about":"from text","license":"MIT","sdk":"none","requires":["lmb.collector/1"],"metrics":[{"name":"rows","unit":"1","kind":"counter","direction":"neither","formula":"","about":""}]}"#;
 
 /// Memory, the allocator that the contract asks for, and the six functions; `$ok` is an area of zeros: the result
 /// "ok", an empty list. Arguments are never freed: the memory is large enough for a test.
-const BODY: &str = r#"
+pub(crate) const BODY: &str = r#"
   (memory (export "memory") 16)
   (global $next (mut i32) (i32.const 4096))
   (func (export "cabi_realloc") (param $old i32) (param $old_size i32) (param $align i32) (param $size i32) (result i32)
@@ -29,7 +29,7 @@ const BODY: &str = r#"
 "#;
 
 /// A subscription to nothing with `max_rows` 64: ok, no wants.
-const SUBSCRIBE: &str = r#"
+pub(crate) const SUBSCRIBE: &str = r#"
   (func (export "C#subscribe") (param i32 i32 i32 i32) (result i32)
     (i32.store (i32.const 1112) (i32.const 0))
     (i32.store8 (i32.const 1100) (i32.const 0))
@@ -39,19 +39,19 @@ const SUBSCRIBE: &str = r#"
 "#;
 
 /// Calls that succeed.
-const CALLS: &str = r#"
+pub(crate) const CALLS: &str = r#"
   (func (export "C#on-batch") (param i32 i64 i32 f64 i64 i32 i32) (result i32) (i32.const 1024))
   (func (export "C#lost-after") (param i32 i64) (result i32) (i32.const 1024))
   (func (export "C#checkpoint") (result i32) (i32.const 1024))
 "#;
 
-fn core(parts: &[&str]) -> Vec<u8> {
+pub(crate) fn core(parts: &[&str]) -> Vec<u8> {
     let text = format!("(module {})", parts.concat()).replace("C#", "lm-bench:collector/collector@1.0.0#");
     wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// A component of a world in the package of collectors, with a manifest in its core module.
-fn component(mut core: Vec<u8>, world: &str, manifest: Option<&str>) -> Vec<u8> {
+pub(crate) fn component(mut core: Vec<u8>, world: &str, manifest: Option<&str>) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/1.0.0");
     let (package, _) = resolve.push_path(&folder).expect("the contract is valid WIT");

@@ -1,10 +1,11 @@
 //! One source, three doors, the same metrics to the bit.
 
 use lm_bench::events::{Delivery, SymbolTable};
+use lm_bench::plugin::Policy;
 use lm_bench_plugin::kinds::{attention, kernel, moe_route, op, phase, quant, step};
 use serde_json::json;
 
-use crate::support::{delivery, policy, request, run, three_doors, tokens};
+use crate::support::{delivery, deterministic, policy, request, run, three_doors, tokens};
 
 /// A small generator of numbers, so that the events are the same on each machine.
 struct Numbers(u64);
@@ -190,10 +191,10 @@ fn kernels(step: u64, numbers: &mut Numbers, symbols: &SymbolTable) -> Delivery 
     delivery(&[row], step, 0)
 }
 
-fn metrics(target: &str, id: &str) -> String {
+fn metrics(target: &str, id: &str, policy: &Policy) -> String {
     let symbols = SymbolTable::new();
     let deliveries = events(&symbols);
-    let outcomes = run(&request(target, id, &json!({})), &policy(), &deliveries, &symbols)
+    let outcomes = run(&request(target, id, &json!({})), policy, &deliveries, &symbols)
         .unwrap_or_else(|error| panic!("{target}: {error}"));
     let outcome = &outcomes[0];
     assert_eq!(outcome.faults, Vec::<String>::new(), "{target}");
@@ -203,13 +204,20 @@ fn metrics(target: &str, id: &str) -> String {
 }
 
 fn assert_equal_through_all_doors(id: &str) {
-    let [builtin, dylib, wasm] = three_doors(id).map(|target| metrics(&target, id));
+    let [builtin, dylib, wasm] = three_doors(id).map(|target| metrics(&target, id, &policy()));
     assert!(
         builtin.contains("\"gauge\""),
         "{id} has no number to compare:\n{builtin}"
     );
     assert_eq!(builtin, dylib, "{id}: built-in (left) and dylib differ");
     assert_eq!(builtin, wasm, "{id}: built-in (left) and WASM differ");
+    let [again, _, component] = three_doors(id);
+    let fuelled = [again, component].map(|target| metrics(&target, id, &deterministic()));
+    assert_eq!(
+        fuelled,
+        [builtin, wasm],
+        "{id}: a deterministic run (left) differs"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The three doors end to end: collectors built as native library and as component, run beside the built-in ones.
 
 mod components;
+mod deterministic;
 mod equality;
 mod entries;
 mod files;

@@ -85,6 +85,14 @@ pub(crate) fn in_process() -> Policy {
     }
 }
 
+/// A policy under which time decides nothing.
+pub(crate) fn deterministic() -> Policy {
+    Policy {
+        deterministic: true,
+        ..policy()
+    }
+}
+
 /// A policy with changed limits.
 pub(crate) fn limited(change: impl FnOnce(&mut Limits)) -> Policy {
     let mut policy = policy();

@@ -184,6 +184,12 @@ pub(super) struct PluginArgs {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_process: bool,
+
+    /// End calls of WASM plugins by fuel instead of time, so that the same events lead to the same outcome on every
+    /// machine; refuses native plugins
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deterministic: bool,
 }
 
 /// What is printed and written.
@@ -361,6 +367,7 @@ mod tests {
             "--plugin-dir=d",
             "--allow-native",
             "--in-process",
+            "--deterministic",
             "--lock=l.lock",
             "--output-format=json",
             "--detail",

@@ -105,6 +105,8 @@ pub struct PluginPlan {
     pub allow_native: bool,
     /// Whether native plugins are loaded into this process.
     pub in_process: bool,
+    /// Whether the same events lead to the same outcome on every machine.
+    pub deterministic: bool,
     /// Configuration of each plugin by id.
     pub config: PluginConfig,
     /// What each plugin may take.
@@ -164,6 +166,9 @@ pub struct RunPlan {
     pub allow_native: bool,
     /// Loads native plugins into this process: faster, and a crash of theirs is one of the run.
     pub in_process: bool,
+    /// Ends calls of WASM plugins by fuel instead of time, so that the same events lead to the same outcome on every
+    /// machine; refuses native plugins.
+    pub deterministic: bool,
     /// Configuration of plugins: key and value by plugin id.
     pub plugin_config: PluginConfig,
     /// What each plugin may take of memory, time and space in the result.
@@ -209,6 +214,7 @@ impl Default for RunPlan {
             lock: None,
             allow_native: false,
             in_process: false,
+            deterministic: false,
             plugin_config: PluginConfig::new(),
             plugin_limits: Limits::default(),
             metric_percentiles: Percent::DEFAULT.to_vec(),
@@ -244,6 +250,7 @@ impl RunPlan {
             lock: self.lock.clone(),
             allow_native: self.allow_native,
             in_process: self.in_process,
+            deterministic: self.deterministic,
             config: self.plugin_config.clone(),
             limits: self.plugin_limits.clone(),
         }

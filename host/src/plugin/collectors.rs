@@ -20,7 +20,7 @@ use super::registry::{Code, Found, Registry};
 use super::resolve::{Unresolved, resolve};
 use super::search::user_folder;
 use super::session::{Door, HostSide, Session};
-use super::wasm::{CacheState, WasmEngine, WasmSession};
+use super::wasm::{CacheState, WasmEngine, WasmMode, WasmSession};
 use crate::clock::Clock;
 use crate::events::{Delivery, EventSink, KindTable, SinkError, SymbolTable};
 
@@ -152,6 +152,9 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
             return Err(PluginError::Twice { id, first, second });
         }
         found.check()?;
+        if let (Code::Dylib(file, _), true) = (&found.code, policy.deterministic) {
+            return Err(PluginError::NotDeterministic(file.path.clone()));
+        }
         // Whoever pinned a native library knew which one it is.
         let allowed = check_lock(&lock, &found)? || policy.allow_native;
         if let (Code::Dylib(file, _), false) = (&found.code, allowed) {
@@ -217,7 +220,7 @@ impl<'a> Loader<'a> {
     pub(super) fn new(found: &[Found], policy: &'a Policy) -> Result<Self, PluginError> {
         let any = found.iter().any(|found| matches!(found.code, Code::Wasm(..)));
         let engine = any
-            .then(|| WasmEngine::new(&policy.limits, cache_folder(policy)))
+            .then(|| WasmEngine::new(&policy.limits, mode(policy), cache_folder(policy)))
             .transpose();
         let engine = engine.map_err(PluginError::Runtime)?;
         Ok(Self {
@@ -242,13 +245,18 @@ impl<'a> Loader<'a> {
             session,
             config,
             limits: limits.clone(),
+            deterministic: self.policy.deterministic,
         };
         Ok(Member::new(setup, self.clock.clone()))
     }
 
     pub(super) fn session(&self, found: &Found) -> Result<Box<dyn Session>, PluginError> {
         let limits = &self.policy.limits;
-        let host = HostSide::new(LogBook::new(limits, self.clock.clone()));
+        let log = match self.policy.deterministic {
+            true => LogBook::timeless(limits),
+            false => LogBook::new(limits, self.clock.clone()),
+        };
+        let host = HostSide::new(log);
         Ok(match (&found.code, &self.engine) {
             (Code::Builtin(builtin), _) => Box::new(BuiltinSession::new(builtin, limits, host)),
             (Code::Dylib(file, facts), _) => {
@@ -289,6 +297,14 @@ impl Loader<'_> {
         }
         let session = IsolatedSession::load(file, program.as_deref(), host, (limits, &self.clock))?;
         Ok(Box::new(session))
+    }
+}
+
+/// What ends the calls of WASM plugins.
+fn mode(policy: &Policy) -> WasmMode {
+    match policy.deterministic {
+        true => WasmMode::Fuel,
+        false => WasmMode::Time,
     }
 }
 

@@ -96,6 +96,12 @@ pub enum PluginError {
         .0.display()
     )]
     NativeCode(PathBuf),
+    /// Native code in a deterministic run.
+    #[error(
+        "{} is native code, which only a time limit can end, and --deterministic lets no time decide: use its WASM build, or leave out --deterministic",
+        .0.display()
+    )]
+    NotDeterministic(PathBuf),
     /// The pack that it is in is not accepted.
     #[error(transparent)]
     Pack(#[from] UseError),

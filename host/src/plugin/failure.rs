@@ -17,6 +17,23 @@ pub(crate) enum Failure {
     /// The plugin was interrupted.
     #[error("took longer than the time limit of {} ms and was interrupted", .0.as_millis())]
     TimeLimit(Duration),
+    /// The plugin used up its fuel in a deterministic run.
+    #[error(
+        "used up its {fuel} units of fuel, which stand for the time limit of {} ms in a deterministic run",
+        .limit.as_millis()
+    )]
+    Fuel {
+        /// Fuel of the call.
+        fuel: u64,
+        /// Time limit that it stands for.
+        limit: Duration,
+    },
+    /// The plugin was interrupted in a deterministic run, with fuel left.
+    #[error(
+        "was interrupted after {} s with fuel left: this outcome depends on the machine, less fuel_per_ms would not",
+        .0.as_secs()
+    )]
+    SafetyNet(Duration),
     /// A call in this process came back too late; it could not be interrupted.
     #[error(
         "took {} ms where {} ms are allowed; a plugin in this process cannot be interrupted, only stopped afterwards",

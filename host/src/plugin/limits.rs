@@ -21,6 +21,9 @@ pub struct Limits {
     pub batch_ms: u64,
     /// Time for each of describe, subscribe, open, checkpoint and finish, in milliseconds.
     pub call_ms: u64,
+    /// What stands for one millisecond of these two times in a deterministic run, in units of fuel: a unit is about one
+    /// instruction of a WASM plugin.
+    pub fuel_per_ms: u64,
     /// Rows per batch; a plugin may ask for fewer.
     pub max_rows: u32,
     /// Bytes per batch; a single row may have more.
@@ -64,6 +67,7 @@ impl Default for Limits {
             wasm_stack_bytes: 512 * KIB,
             batch_ms: 100,
             call_ms: 5_000,
+            fuel_per_ms: 1_000_000,
             max_rows: lm_bench_plugin::DEFAULT_MAX_ROWS,
             batch_bytes: MIB,
             wants: 64,
@@ -115,6 +119,7 @@ impl Limits {
             ("wasm_stack_bytes", self.wasm_stack_bytes as u64, 16 * KIB, STACK),
             ("batch_ms", self.batch_ms, 1, DAY_MS),
             ("call_ms", self.call_ms, 1, DAY_MS),
+            ("fuel_per_ms", self.fuel_per_ms, 1, 1_000_000_000),
             ("max_rows", self.max_rows.into(), 1, MIB),
             ("batch_bytes", self.batch_bytes as u64, 1, GIB),
             ("wants", self.wants as u64, 1, KIB),
@@ -159,6 +164,12 @@ impl Limits {
     pub fn call_time(&self) -> Duration {
         Duration::from_millis(self.call_ms)
     }
+
+    /// Fuel that stands for a time in a deterministic run.
+    pub fn fuel(&self, time: Duration) -> u64 {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        ms.saturating_mul(self.fuel_per_ms)
+    }
 }
 
 /// What plugins are allowed in a run, and where they are looked for.
@@ -171,6 +182,9 @@ pub struct Policy {
     pub in_process: bool,
     /// Program that serves native plugins in processes of their own; by default the one that runs.
     pub program: Option<PathBuf>,
+    /// Whether the same events lead to the same outcome on every machine (`--deterministic`): fuel takes the place of time,
+    /// and native libraries are refused.
+    pub deterministic: bool,
     /// Limits of each plugin.
     pub limits: Limits,
     /// Folders of `--plugin-dir`, searched before all others.

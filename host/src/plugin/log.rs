@@ -20,7 +20,8 @@ pub struct LogLine {
 /// The log of one plugin. Lines beyond the limits are counted and not kept.
 #[derive(Debug)]
 pub(super) struct LogBook {
-    clock: Clock,
+    /// `None` where time may decide nothing: the lines of a second are then those of the run.
+    clock: Option<Clock>,
     lines_per_second: u32,
     line_bytes: usize,
     bytes_left: usize,
@@ -34,7 +35,15 @@ impl LogBook {
     /// An empty log.
     pub(super) fn new(limits: &Limits, clock: Clock) -> Self {
         Self {
-            clock,
+            clock: Some(clock),
+            ..Self::timeless(limits)
+        }
+    }
+
+    /// An empty log that takes as many lines in all as another one takes in a second.
+    pub(super) fn timeless(limits: &Limits) -> Self {
+        Self {
+            clock: None,
             lines_per_second: limits.log_lines_per_second,
             line_bytes: limits.text_bytes,
             bytes_left: limits.log_bytes,
@@ -47,7 +56,8 @@ impl LogBook {
 
     /// Takes a line.
     pub(super) fn write(&mut self, level: LogLevel, text: &str) {
-        let second = self.clock.now_ns() / Duration::from_secs(1).as_nanos() as u64;
+        let now_ns = self.clock.as_ref().map_or(0, Clock::now_ns);
+        let second = now_ns / Duration::from_secs(1).as_nanos() as u64;
         if second != self.second {
             (self.second, self.lines_in_second) = (second, 0);
         }
@@ -117,5 +127,15 @@ mod tests {
         // 3 + 3 + 4 bytes are used: not one is left.
         book.write(LogLevel::Warn, "x");
         assert_eq!((book.lines().len(), book.refused()), (3, 2));
+    }
+    #[test]
+    fn without_a_clock_lines_are_limited_per_run() {
+        let limits = Limits {
+            log_lines_per_second: 2,
+            ..Limits::default()
+        };
+        let mut book = LogBook::timeless(&limits);
+        (0..5).for_each(|_| book.write(LogLevel::Info, "abc"));
+        assert_eq!((book.lines().len(), book.refused()), (2, 3));
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct Member {
     isolated: bool,
     config: serde_json::Value,
     limits: Limits,
+    deterministic: bool,
     clock: Clock,
     /// Empty after a failure: nothing is called any more.
     session: Option<Box<dyn Session>>,
@@ -43,6 +44,7 @@ struct Tally {
     busy_ns: u64,
     calls: u64,
     peak_memory: Option<u64>,
+    fuel: Option<u64>,
     faults: Vec<String>,
     log: Vec<LogLine>,
     log_refused: u64,
@@ -82,6 +84,8 @@ pub(crate) struct Setup {
     pub(crate) config: serde_json::Value,
     /// Its limits.
     pub(crate) limits: Limits,
+    /// Whether time may decide nothing.
+    pub(crate) deterministic: bool,
 }
 
 impl Member {
@@ -93,6 +97,7 @@ impl Member {
             isolated: setup.isolated,
             config: setup.config,
             limits: setup.limits,
+            deterministic: setup.deterministic,
             clock,
             session: Some(setup.session),
             feeds: Vec::new(),
@@ -200,8 +205,11 @@ impl Member {
         Ok(())
     }
 
-    /// Takes a checkpoint if batches came and the last one is long ago.
+    /// Takes a checkpoint if batches came and the last one is long ago, where time may decide that.
     pub(crate) fn tick(&mut self) {
+        if self.deterministic {
+            return;
+        }
         let age = Duration::from_nanos(self.clock.now_ns() - self.checkpoints.last_ns);
         if self.checkpoints.batches > 0 && age >= Duration::from_millis(self.limits.checkpoint_ms) {
             self.checkpoint();
@@ -258,6 +266,7 @@ impl Member {
             busy_ns: self.tally.busy_ns,
             calls: self.tally.calls,
             peak_memory: self.tally.peak_memory,
+            fuel: self.tally.fuel,
             faults: self.tally.faults,
             partial,
             log: self.tally.log,
@@ -311,6 +320,7 @@ impl Member {
     fn retire(&mut self) {
         if let Some(mut session) = self.session.take() {
             self.tally.peak_memory = session.peak_memory();
+            self.tally.fuel = session.fuel();
             session.end();
             let log = &session.host().log;
             self.tally.log = log.lines().to_vec();

@@ -35,6 +35,8 @@ pub struct CollectorOutcome {
     pub calls: u64,
     /// Most memory that it held, in bytes; `None` where it shares this program's memory.
     pub peak_memory: Option<u64>,
+    /// Fuel that its calls used in a deterministic run; `None` in others and for doors without fuel.
+    pub fuel: Option<u64>,
     /// Why it was quarantined; empty when it was not.
     pub faults: Vec<String>,
     /// Whether the metrics are those of its last good checkpoint, not of the whole run.

@@ -145,6 +145,11 @@ pub(crate) trait Session: Send {
     /// Most memory that the plugin held, where it can be told.
     fn peak_memory(&self) -> Option<u64>;
 
+    /// Fuel that its calls have used so far, where calls are given fuel.
+    fn fuel(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether a call that exceeds its time limit is interrupted. One that is not can only be ended afterwards.
     fn interrupts(&self) -> bool {
         false

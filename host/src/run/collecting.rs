@@ -26,6 +26,7 @@ fn requests(plan: &PluginPlan) -> (Requests, Policy) {
     let policy = Policy {
         allow_native: plan.allow_native,
         in_process: plan.in_process,
+        deterministic: plan.deterministic,
         limits: plan.limits.clone(),
         plugin_dirs: plan.dirs.clone(),
         lock: plan.lock.clone(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::RunError;
 use super::driver::Done;
 use crate::events::{RecordingWriter, SinkError, Totals};
-use crate::plan::RunPlan;
+use crate::plan::{PluginPlan, RunPlan};
 use crate::plugin::{CollectorOutcome, Door};
 use crate::report::{
     Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts, Note,
@@ -97,6 +97,17 @@ fn resolved(plan: &RunPlan) -> BTreeMap<String, serde_json::Value> {
     }
 }
 
+/// Puts down how the plugins of a replay were limited, in place of those of the recorded run.
+pub(super) fn add_replay_plan(record: &mut RunRecord, plugins: &PluginPlan) {
+    let limits = serde_json::to_value(&plugins.limits).expect("limits are a struct of numbers");
+    let keys = [
+        ("plugin_limits", limits),
+        ("deterministic", plugins.deterministic.into()),
+    ];
+    let keys = keys.map(|(key, value)| (key.to_owned(), value));
+    record.plan.extend(keys);
+}
+
 /// Adds the account of the event stream.
 pub(super) fn add_collected(record: &mut RunRecord, totals: &Totals) {
     for totals in &totals.kinds {
@@ -171,6 +182,7 @@ fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {
         ns_per_row: ns_per_row(outcome.busy_ns, outcome.rows),
         cpu_share: cpu_share(outcome.busy_ns, duration_ns),
         peak_memory: outcome.peak_memory,
+        fuel: outcome.fuel,
         faults: outcome.faults.clone(),
         partial: outcome.partial,
         metrics: outcome.metrics.len() as u64,

@@ -52,6 +52,7 @@ pub fn replay(plan: &ReplayPlan, progress: &mut dyn Progress, stop: &Stop) -> Re
         duration_ns,
         cut: rows_cut > 0,
     };
+    record::add_replay_plan(&mut record, &plan.plugins);
     record::add_outcomes(&mut record, &reported, &plan.metric_percentiles);
     // The recorded run's verdict stands; only what the collectors of this replay did is judged anew.
     let mut reasons = std::mem::take(&mut record.verdict.reasons);

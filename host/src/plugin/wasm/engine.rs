@@ -18,6 +18,16 @@ use crate::plugin::limits::Limits;
 /// Time between two epochs, the grain of time limits.
 pub(super) const TICK: Duration = Duration::from_millis(10);
 
+/// What ends a call that goes on for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WasmMode {
+    /// Time.
+    Time,
+    /// Fuel: the same call ends at the same instruction on every machine, and computes the same bits. Time remains as a
+    /// safety net.
+    Fuel,
+}
+
 /// Whether compiled components are kept between runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheState {
@@ -33,18 +43,26 @@ pub(crate) struct WasmEngine {
     linker: Linker<State>,
     cache: CacheState,
     ticker: Arc<Ticker>,
+    mode: WasmMode,
 }
 
 impl WasmEngine {
-    /// Prepares for WASM plugins; compiled code goes to `cache` when there is such a folder.
+    /// Prepares for WASM plugins; compiled code goes to `cache` when there is such a folder. The cache tells the modes
+    /// apart by itself: their code is different.
     ///
     /// # Errors
     /// When this machine cannot run WebAssembly or no thread can be started.
-    pub(crate) fn new(limits: &Limits, cache: Result<PathBuf, String>) -> Result<Self, String> {
+    pub(crate) fn new(
+        limits: &Limits,
+        mode: WasmMode,
+        cache: Result<PathBuf, String>,
+    ) -> Result<Self, String> {
         let mut config = Config::new();
         config
             .wasm_component_model(true)
             .epoch_interruption(true)
+            .consume_fuel(mode == WasmMode::Fuel)
+            .cranelift_nan_canonicalization(mode == WasmMode::Fuel)
             .max_wasm_stack(limits.wasm_stack_bytes)
             .wasm_memory64(false)
             // Languages with a runtime come as several components in one, each with its memory, and what copies between
@@ -72,6 +90,7 @@ impl WasmEngine {
             linker,
             cache,
             ticker: Arc::new(ticker),
+            mode,
         })
     }
 
@@ -111,6 +130,11 @@ impl WasmEngine {
     /// What makes time limits work; each session keeps it for as long as it may call its guest.
     pub(super) fn ticker(&self) -> Arc<Ticker> {
         Arc::clone(&self.ticker)
+    }
+
+    /// What ends calls.
+    pub(super) fn mode(&self) -> WasmMode {
+        self.mode
     }
 
     /// The engine itself, for stores.

@@ -10,5 +10,5 @@ mod session;
 pub use binary::ComponentError;
 pub(crate) use binary::{ComponentFacts, check, inspect};
 pub use engine::CacheState;
-pub(crate) use engine::WasmEngine;
+pub(crate) use engine::{WasmEngine, WasmMode};
 pub(crate) use session::{WasmSession, config_schema};

@@ -10,7 +10,7 @@ use super::ComponentError;
 use super::bindings::lm_bench::collector::{host, math, types};
 use super::bindings::{MetricCollector, MetricCollectorPre};
 use super::convert;
-use super::engine::{TICK, Ticker, WasmEngine};
+use super::engine::{TICK, Ticker, WasmEngine, WasmMode};
 use super::limiter::MemoryLimiter;
 use crate::clock::Clock;
 use crate::plugin::failure::{Failure, one_line};
@@ -20,12 +20,29 @@ use crate::plugin::log::LogBook;
 use crate::plugin::math::for_each_function;
 use crate::plugin::session::{HostSide, Session};
 
+/// Time after which a call is ended though it has fuel left: this many times its limit, and at least [`NET_AT_LEAST`].
+const NET_TIMES: u32 = 20;
+const NET_AT_LEAST: Duration = Duration::from_secs(60);
+
 /// What a store carries for its guest.
 pub(super) struct State {
     host: HostSide,
     memory: MemoryLimiter,
     /// The last error that the guest logged during the current call: a panic announces itself so.
     last_error: Option<String>,
+    mode: WasmMode,
+}
+
+impl State {
+    /// A number that the guest gets from the host. The bits of a NaN depend on the processor, where that matters it
+    /// is the one that the guest's own instructions make.
+    fn number(&self, value: f64) -> f64 {
+        const CANONICAL_NAN: u64 = 0x7ff8_0000_0000_0000;
+        if value.is_nan() && self.mode == WasmMode::Fuel {
+            return f64::from_bits(CANONICAL_NAN);
+        }
+        value
+    }
 }
 
 impl host::Host for State {
@@ -53,7 +70,7 @@ macro_rules! functions {
     ($($name:ident($($argument:ident),+);)+) => {
         impl math::Host for State {
             $(fn $name(&mut self, $($argument: f64),+) -> f64 {
-                lm_bench_plugin::math::$name($($argument),+)
+                self.number(lm_bench_plugin::math::$name($($argument),+))
             })+
         }
     };
@@ -69,6 +86,8 @@ pub(crate) struct WasmSession {
     guest: Option<MetricCollector>,
     limits: Limits,
     scratch: convert::Scratch,
+    /// Fuel of all calls so far.
+    fuel: u64,
     _ticker: Arc<Ticker>,
 }
 
@@ -92,24 +111,41 @@ impl WasmSession {
             guest: None,
             limits: limits.clone(),
             scratch: convert::Scratch::default(),
+            fuel: 0,
             _ticker: engine.ticker(),
         })
     }
 
-    /// Runs one call under a time limit.
+    /// Runs one call under a time limit, or with the fuel that stands for it.
     fn call<T>(
         &mut self,
         limit: Duration,
         call: impl FnOnce(&MetricCollector, &mut Store<State>) -> wasmtime::Result<T>,
     ) -> Result<T, Failure> {
-        self.store.set_epoch_deadline(ticks(limit));
+        let fuel = self.prepare_call(limit)?;
         self.store.data_mut().last_error = None;
         let started = match self.guest.take() {
             Some(guest) => Ok(guest),
             None => self.prepared.instantiate(&mut self.store),
         };
         let called = started.and_then(|guest| call(self.guest.insert(guest), &mut self.store));
+        // No fuel is left where none was given.
+        self.fuel += fuel - self.store.get_fuel().unwrap_or(0).min(fuel);
         called.map_err(|error| failure(&error, self.store.data(), &self.limits, limit))
+    }
+
+    /// Sets what ends the next call; gives its fuel.
+    fn prepare_call(&mut self, limit: Duration) -> Result<u64, Failure> {
+        if self.store.data().mode == WasmMode::Time {
+            self.store.set_epoch_deadline(ticks(limit));
+            return Ok(0);
+        }
+        self.store.set_epoch_deadline(ticks(safety_net(limit)));
+        let fuel = self.limits.fuel(limit);
+        match self.store.set_fuel(fuel) {
+            Ok(()) => Ok(fuel),
+            Err(error) => Err(Failure::contract(format!("it cannot be given fuel: {error:#}"))),
+        }
     }
 
     fn call_fallible<T>(
@@ -205,6 +241,10 @@ impl Session for WasmSession {
     fn peak_memory(&self) -> Option<u64> {
         Some(self.store.data().memory.peak() as u64)
     }
+
+    fn fuel(&self) -> Option<u64> {
+        (self.store.data().mode == WasmMode::Fuel).then_some(self.fuel)
+    }
 }
 
 fn store(engine: &WasmEngine, limits: &Limits, host: HostSide) -> Store<State> {
@@ -212,6 +252,7 @@ fn store(engine: &WasmEngine, limits: &Limits, host: HostSide) -> Store<State> {
         host,
         memory: MemoryLimiter::new(limits.memory_bytes),
         last_error: None,
+        mode: engine.mode(),
     };
     let mut store = Store::new(engine.engine(), state);
     store.limiter(|state| &mut state.memory);
@@ -225,7 +266,7 @@ fn store(engine: &WasmEngine, limits: &Limits, host: HostSide) -> Store<State> {
 /// # Errors
 /// When it is no such component, or does not answer within the limits.
 pub(crate) fn config_schema(bytes: &[u8], limits: &Limits) -> Result<String, String> {
-    let engine = WasmEngine::new(limits, Err("it runs once".to_owned()))?;
+    let engine = WasmEngine::new(limits, WasmMode::Time, Err("it runs once".to_owned()))?;
     let host = HostSide::new(LogBook::new(limits, Clock::start()));
     let mut store = store(&engine, limits, host);
     store.set_epoch_deadline(ticks(limits.call_time()));
@@ -238,6 +279,11 @@ pub(crate) fn config_schema(bytes: &[u8], limits: &Limits) -> Result<String, Str
     let answer =
         asked.map_err(|error| failure(&error, store.data(), limits, limits.call_time()).to_string())?;
     Ok(answer.0)
+}
+
+/// Time after which a call with fuel left is ended.
+fn safety_net(limit: Duration) -> Duration {
+    limit.saturating_mul(NET_TIMES).max(NET_AT_LEAST)
 }
 
 /// Epochs in a time limit: one more than it holds, because the first one is already under way.
@@ -255,7 +301,12 @@ fn failure(error: &wasmtime::Error, state: &State, limits: &Limits, time: Durati
     }
     let text = |text: &str| one_line(text, limits.text_bytes);
     match error.downcast_ref::<Trap>() {
+        Some(Trap::Interrupt) if state.mode == WasmMode::Fuel => Failure::SafetyNet(safety_net(time)),
         Some(Trap::Interrupt) => Failure::TimeLimit(time),
+        Some(Trap::OutOfFuel) => Failure::Fuel {
+            fuel: limits.fuel(time),
+            limit: time,
+        },
         Some(Trap::StackOverflow) => Failure::Stack,
         // Compiled Rust and C keep part of their stack at the bottom of linear memory.
         Some(Trap::MemoryOutOfBounds) => Failure::Trap(

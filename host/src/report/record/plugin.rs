@@ -62,6 +62,8 @@ pub struct PluginRecord {
     pub cpu_share: Option<f64>,
     /// Most memory it held, in bytes; `null` where its door cannot tell.
     pub peak_memory: Option<u64>,
+    /// Fuel that its calls used, about one unit per instruction; `null` but for WASM plugins of a deterministic run.
+    pub fuel: Option<u64>,
     /// What went wrong. A plugin with a fault was taken out of the run.
     pub faults: Vec<String>,
     /// Whether its metrics are from a part of the run only: from a checkpoint before the fault, or up to an interruption.

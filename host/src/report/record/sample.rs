@@ -320,6 +320,7 @@ fn plugins() -> Vec<PluginRecord> {
         ns_per_row: ns_per_row(busy_ns, rows),
         cpu_share: cpu_share(busy_ns, 2_500_000_000),
         peak_memory: None,
+        fuel: None,
         faults: Vec::new(),
         partial: false,
         metrics: 2,

@@ -34,11 +34,18 @@ pub(super) fn account(record: &RunRecord, style: Style) -> String {
             state(plugin).to_owned(),
         ]);
     }
-    let digests = record.plugins.iter().filter(|_| style.detail);
-    let digests = digests.filter_map(|plugin| plugin.sha256.as_deref().map(|sha256| (&plugin.id, sha256)));
-    let digests =
-        digests.map(|(id, sha256)| wrap(style, "  ", &clean(&format!("{id}: sha256 {sha256}"))) + "\n");
-    grid.render(style) + &digests.collect::<String>()
+    let detailed = record.plugins.iter().filter(|_| style.detail);
+    let details = detailed.flat_map(|plugin| details(plugin, style));
+    grid.render(style) + &details.collect::<String>()
+}
+
+/// Lines of a plugin that only the detailed table has.
+fn details(plugin: &PluginRecord, style: Style) -> impl Iterator<Item = String> {
+    let sha256 = plugin.sha256.as_ref().map(|sha256| format!("sha256 {sha256}"));
+    let fuel = plugin.fuel.map(|fuel| format!("{} units of fuel", count(fuel)));
+    let id = &plugin.id;
+    let line = move |text: String| wrap(style, "  ", &clean(&format!("{id}: {text}"))) + "\n";
+    sha256.into_iter().chain(fuel).map(line)
 }
 
 /// The door; for a native plugin also whether it shared this program's process.
