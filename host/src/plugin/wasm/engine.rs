@@ -1,17 +1,18 @@
 //! The compiler and runtime that all WASM plugins of a run share, its cache, and the thread that ends overlong calls.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use wasmtime::component::{Component, HasSelf, Linker};
-use wasmtime::{Cache, CacheConfig, Config, Engine, EngineWeak};
+use wasmtime::{Config, Engine, EngineWeak};
 
 use super::binary::ComponentError;
 use super::bindings::{MetricCollector, MetricCollectorPre};
+use super::cache::{self, CacheState};
 use super::session::State;
 use crate::plugin::limits::Limits;
 
@@ -26,15 +27,6 @@ pub(crate) enum WasmMode {
     /// Fuel: the same call ends at the same instruction on every machine, and computes the same bits. Time remains as a
     /// safety net.
     Fuel,
-}
-
-/// Whether compiled components are kept between runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CacheState {
-    /// They are kept in this folder.
-    Folder(PathBuf),
-    /// They are not, for this reason; each start compiles.
-    Off(String),
 }
 
 /// Compiles and links components.
@@ -73,7 +65,7 @@ impl WasmEngine {
             .wasm_backtrace_max_frames(None)
             .generate_address_map(false)
             .native_unwind_info(false);
-        let (store, cache) = match cache.and_then(|folder| open_cache(&folder)) {
+        let (store, cache) = match cache.and_then(|folder| cache::open(&folder)) {
             Ok((store, folder)) => (Some(store), CacheState::Folder(folder)),
             Err(reason) => (None, CacheState::Off(reason)),
         };
@@ -149,40 +141,6 @@ impl std::fmt::Debug for WasmEngine {
             .field("cache", &self.cache)
             .finish_non_exhaustive()
     }
-}
-
-/// Opens the cache in a folder that only this user can enter: compiled code is trusted.
-fn open_cache(folder: &Path) -> Result<(Cache, PathBuf), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
-    private_folder(folder).map_err(|error| failed(&error))?;
-    let folder = folder.canonicalize().map_err(|error| failed(&error))?;
-    let mut config = CacheConfig::new();
-    config.with_directory(&folder);
-    let cache = Cache::new(config).map_err(|error| failed(&error))?;
-    Ok((cache, folder))
-}
-
-fn private_folder(folder: &Path) -> Result<(), String> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|error| error.to_string())?;
-    let facts = std::fs::symlink_metadata(folder).map_err(|error| error.to_string())?;
-    if !facts.is_dir() {
-        return Err("is not a folder".to_owned());
-    }
-    if facts.uid() != rustix::process::geteuid().as_raw() {
-        return Err("belongs to another user".to_owned());
-    }
-    if facts.permissions().mode() & 0o077 != 0 {
-        return Err("can be entered by other users (chmod 700 it)".to_owned());
-    }
-    // Writing is tried here, so that a read-only folder is told once and not at each compilation.
-    let trial = tempfile::tempfile_in(folder).map_err(|error| error.to_string())?;
-    drop(trial);
-    Ok(())
 }
 
 /// Advances the engine's epoch until it is dropped.

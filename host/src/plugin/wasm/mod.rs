@@ -2,6 +2,7 @@
 
 mod binary;
 mod bindings;
+mod cache;
 mod convert;
 mod engine;
 mod limiter;
@@ -9,6 +10,6 @@ mod session;
 
 pub use binary::ComponentError;
 pub(crate) use binary::{ComponentFacts, check, inspect};
-pub use engine::CacheState;
+pub use cache::CacheState;
 pub(crate) use engine::{WasmEngine, WasmMode};
 pub(crate) use session::{WasmSession, config_schema};
