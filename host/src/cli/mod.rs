@@ -38,7 +38,7 @@ enum Command {
     /// Build, sign, verify and install packs of plugins
     #[command(subcommand)]
     Pack(pack::PackCommand),
-    /// List, inspect, start, build and pin plugins
+    /// List, inspect, diagnose, start, build and pin plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Serve a native plugin to the lm-bench that started this process

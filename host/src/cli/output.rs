@@ -25,7 +25,7 @@ pub(super) fn note(text: &str) {
 
 /// The text with its control characters spelled out: names come from files that anyone may have written, and must
 /// neither break the line nor command the terminal.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.chars().fold(String::new(), |mut line, c| {
         if c.is_control() {
             line.extend(c.escape_default());

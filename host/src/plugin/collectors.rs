@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lm_bench_plugin::RunInfo;
 
+use super::admission::Admission;
 use super::builtin::BuiltinSession;
 use super::dylib::{DylibSession, LibraryError, LibraryFacts, Sealed};
 use super::error::PluginError;
@@ -15,8 +16,7 @@ use super::limits::Policy;
 use super::log::LogBook;
 use super::member::{Member, Setup};
 use super::outcome::CollectorOutcome;
-use super::pack::Lock;
-use super::registry::{Code, Found, Registry};
+use super::registry::{Code, Found};
 use super::resolve::{Unresolved, resolve};
 use super::search::user_folder;
 use super::session::{Door, HostSide, Session};
@@ -141,32 +141,22 @@ impl EventSink for Collectors {
 
 /// Finds the plugins of a run: requested ones in their order, then the built-in ones.
 fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError> {
-    let registry = Registry::new(policy)?;
-    let lock = Lock::open(policy.lock.as_deref())?;
+    let admission = Admission::new(policy)?;
     let mut all: Vec<Found> = Vec::new();
     for target in &requests.plugins {
-        let pinned = lock.pinned(target).map(|entry| entry.sha256.as_str());
-        let found = registry.find_pinned(target, pinned)?;
+        let found = admission.find(target)?;
         if let Some(first) = all.iter().find(|other| other.manifest.id == found.manifest.id) {
             let (id, first, second) = (found.manifest.id.clone(), first.place(), found.place());
             return Err(PluginError::Twice { id, first, second });
         }
-        found.check()?;
-        if let (Code::Dylib(file, _), true) = (&found.code, policy.deterministic) {
-            return Err(PluginError::NotDeterministic(file.path.clone()));
-        }
-        // Whoever pinned a native library knew which one it is.
-        let allowed = check_lock(&lock, &found)? || policy.allow_native;
-        if let (Code::Dylib(file, _), false) = (&found.code, allowed) {
-            return Err(PluginError::NativeCode(file.path.clone()));
-        }
+        admission.permit(&found)?;
         all.push(found);
     }
     if requests.defaults {
-        for id in registry.builtin_ids() {
+        for id in admission.registry.builtin_ids() {
             if all.iter().all(|other| other.manifest.id != id) {
-                let found = registry.find(id)?;
-                check_lock(&lock, &found)?;
+                let found = admission.registry.find(id)?;
+                admission.check_lock(&found)?;
                 all.push(found);
             }
         }
@@ -183,12 +173,6 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
         }),
         None => Ok(all),
     }
-}
-
-/// Compares a plugin with the lock file; tells whether it is pinned.
-fn check_lock(lock: &Lock, found: &Found) -> Result<bool, PluginError> {
-    let sha256 = found.file().map(|file| file.sha256.as_str());
-    Ok(lock.check(&found.manifest.id, found.door(), sha256)?)
 }
 
 /// The configuration of a plugin: the user's own over that of its pack.

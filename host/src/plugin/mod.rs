@@ -6,12 +6,14 @@
 //!
 //! A plugin that traps, panics, overruns or reports what it may not is quarantined and never ends the run.
 
+mod admission;
 pub mod build_plugin;
 mod builtin;
 mod check;
 mod collectors;
 mod delivery;
 mod describe;
+pub mod doctor;
 mod dylib;
 mod error;
 mod failure;

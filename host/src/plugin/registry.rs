@@ -18,8 +18,10 @@ use super::wasm::ComponentFacts;
 use super::{builtin, identity, pack, wasm};
 
 mod places;
+mod survey;
 
 use places::Place;
+pub(crate) use survey::{Surveyed, beside};
 
 /// A plugin that was found and identified.
 #[derive(Debug)]
@@ -289,7 +291,8 @@ impl Registry {
     }
 }
 
-fn is_path(target: &str) -> bool {
+/// Whether a target names a file, not an id.
+pub(super) fn is_path(target: &str) -> bool {
     let extension = Path::new(target).extension();
     target.contains('/') || extension.is_some_and(|extension| extension == "so" || extension == "wasm")
 }

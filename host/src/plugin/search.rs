@@ -9,9 +9,39 @@ use super::session::Door;
 /// Environment variable with further folders, separated by `:`.
 pub const PATH_VARIABLE: &str = "LM_BENCH_PLUGIN_PATH";
 
+/// Why a folder is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A flag names it.
+    Flag,
+    /// The environment names it.
+    Variable,
+    /// It belongs to the project in the working directory.
+    Project,
+    /// It is the user's.
+    User,
+    /// It is the machine's.
+    System,
+}
+
+impl Origin {
+    /// For messages.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "--plugin-dir",
+            Self::Variable => PATH_VARIABLE,
+            Self::Project => "project",
+            Self::User => "user",
+            Self::System => "system",
+        }
+    }
+}
+
 /// A folder of plugins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Folder {
+    /// Why it is searched.
+    pub(crate) origin: Origin,
     /// The folder.
     pub(crate) path: PathBuf,
     /// Whether native libraries in it are passed over.
@@ -22,28 +52,35 @@ pub(crate) struct Folder {
 ///
 /// `variable` reads an environment variable.
 pub(crate) fn folders(policy: &Policy, variable: impl Fn(&str) -> Option<OsString>) -> Vec<Folder> {
-    let all = |path: PathBuf| Folder {
-        path,
-        wasm_only: false,
+    let all = |origin: Origin| {
+        move |path: PathBuf| Folder {
+            origin,
+            path,
+            wasm_only: false,
+        }
     };
-    let mut folders: Vec<Folder> = policy.plugin_dirs.iter().cloned().map(all).collect();
+    let given = policy.plugin_dirs.iter().cloned();
+    let mut folders: Vec<Folder> = given.map(all(Origin::Flag)).collect();
     if let Some(paths) = variable(PATH_VARIABLE) {
         // An empty entry would be the current directory.
         folders.extend(
             std::env::split_paths(&paths)
                 .filter(|path| !path.as_os_str().is_empty())
-                .map(all),
+                .map(all(Origin::Variable)),
         );
     }
     // A folder that comes with a checked-out project must not bring native code.
     folders.push(Folder {
+        origin: Origin::Project,
         path: PathBuf::from(".lm-bench/plugins"),
         wasm_only: true,
     });
     folders.extend(
-        user_folder("XDG_DATA_HOME", ".local/share", &variable).map(|data| all(data.join("plugins"))),
+        user_folder("XDG_DATA_HOME", ".local/share", &variable)
+            .map(|data| data.join("plugins"))
+            .map(all(Origin::User)),
     );
-    folders.push(all(PathBuf::from("/usr/lib/lm-bench/plugins")));
+    folders.push(all(Origin::System)(PathBuf::from("/usr/lib/lm-bench/plugins")));
     folders
 }
 
@@ -178,6 +215,7 @@ mod tests {
         }
         let names = |wasm_only| {
             let folder = Folder {
+                origin: Origin::Project,
                 path: folder.path().to_owned(),
                 wasm_only,
             };

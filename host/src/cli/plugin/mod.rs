@@ -1,6 +1,7 @@
 //! `lm-bench plugin …`: one file per subcommand.
 
 mod build;
+mod doctor;
 mod inspect;
 mod list;
 mod lock;
@@ -22,6 +23,8 @@ pub(super) enum PluginCommand {
     List(list::ListArgs),
     /// Show what a plugin says about itself, without executing it
     Inspect(inspect::InspectArgs),
+    /// Tell whether a plugin would run, and why not, without executing it
+    Doctor(doctor::DoctorArgs),
     /// Start a collector: a folder with an example, its tests and a README
     New(new::NewArgs),
     /// Build a collector for a door: a crate, or a folder with a plugin.toml
@@ -35,6 +38,7 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
     match command {
         PluginCommand::List(args) => list::list(args),
         PluginCommand::Inspect(args) => inspect::inspect(args),
+        PluginCommand::Doctor(args) => doctor::doctor(args),
         PluginCommand::New(args) => new::new(args),
         PluginCommand::Build(args) => build::build(args),
         PluginCommand::Lock(args) => lock::lock(args),
