@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod demo;
+mod doctor;
 mod evil_packs;
 mod hostile_paths;
 mod interruption;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::admission::Admission;
 use super::error::PluginError;
+use super::identity::is_id;
 use super::limits::Policy;
 use super::registry::{Found, Surveyed, beside, is_path};
 use super::session::Door;
@@ -86,7 +87,7 @@ pub fn diagnose(target: &str, policy: &Policy) -> Diagnosis {
 fn examine(diagnosis: &mut Diagnosis, policy: &Policy) -> Result<(), PluginError> {
     let admission = Admission::new(policy)?;
     let target = diagnosis.target.clone();
-    if !is_path(&target) {
+    if !is_path(&target) && is_id(&target) {
         let builtin = admission.registry.builtin_ids().any(|id| id == target);
         let survey = admission.registry.survey(&target, admission.pinned(&target));
         diagnosis.places = places(&target, builtin, &survey);
