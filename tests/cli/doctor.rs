@@ -290,6 +290,20 @@ fn native_code_without_permission() {
 }
 
 #[test]
+fn native_code_in_a_deterministic_run() {
+    let home = home();
+    compiled(home.path(), &[]);
+    let (problem, advice) = refused(
+        home.path(),
+        &["./written_in_c.so", "--allow-native", "--deterministic"],
+    );
+    assert!(
+        problem.contains("written_in_c.so") && advice.contains("WASM build"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn a_file_other_than_the_pinned_one_and_a_lock_file_that_is_none() {
     let home = home();
     compiled(home.path(), &[]);

@@ -23,6 +23,10 @@ pub(in crate::cli) struct DoctorArgs {
     #[arg(long)]
     allow_native: bool,
 
+    /// Judge as for a deterministic run, as the same flag of `run` does
+    #[arg(long)]
+    deterministic: bool,
+
     /// Lock file that pins plugins [default: lm-bench.lock, if there is one]
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
@@ -37,6 +41,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
     let policy = Policy {
         plugin_dirs: args.plugin_dir.clone(),
         allow_native: args.allow_native,
+        deterministic: args.deterministic,
         lock: args.lock.clone(),
         ..Policy::default()
     };
