@@ -36,7 +36,7 @@ pub(super) fn for_error(error: &PluginError, diagnosis: &Diagnosis) -> String {
                 .to_owned()
         }
         PluginError::Lock(error) => lock(error).to_owned(),
-        _ => "see docs/plugins.md".to_owned(),
+        _ => "see docs/plugins/README.md".to_owned(),
     }
 }
 
