@@ -38,6 +38,11 @@ impl Feed {
         self.wanted.kind
     }
 
+    /// The kind's place in the subscription.
+    pub(crate) fn id(&self) -> u16 {
+        self.wanted.id
+    }
+
     /// Takes note of rows that were lost.
     pub(crate) fn lose(&mut self, rows: u64) {
         self.lost += rows;
