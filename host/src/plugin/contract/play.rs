@@ -19,8 +19,8 @@ use crate::plugin::session::Session;
 pub(super) struct How {
     /// Rows per batch, if fewer than the plugin asks for.
     pub(super) cut: Option<u32>,
-    /// Whether checkpoints are taken before the first and after each delivery.
-    pub(super) checkpoints: bool,
+    /// Checkpoints that are taken before the first and after each delivery.
+    pub(super) checkpoints: u32,
     /// Facts of the run.
     pub(super) run: RunInfo,
     /// The kinds of the run; by default the subject's.
@@ -31,7 +31,7 @@ impl Default for How {
     fn default() -> Self {
         Self {
             cut: None,
-            checkpoints: false,
+            checkpoints: 0,
             run: known_run(),
             kinds: None,
         }
@@ -39,10 +39,10 @@ impl Default for How {
 }
 
 impl How {
-    /// With checkpoints.
-    pub(super) fn with_checkpoints() -> Self {
+    /// With so many checkpoints each time.
+    pub(super) fn with_checkpoints(checkpoints: u32) -> Self {
         Self {
-            checkpoints: true,
+            checkpoints,
             ..Self::default()
         }
     }
@@ -95,8 +95,16 @@ impl Subject<'_> {
     }
 
     fn play_once(&self, stream: &Stream, how: &How) -> Result<Played, Trouble> {
+        self.play_with(&self.config_text(), stream, how)
+    }
+
+    /// Plays a stream with another configuration, without looking for the row of a failure.
+    ///
+    /// # Errors
+    /// As [`Subject::play`].
+    pub(super) fn play_with(&self, config: &str, stream: &Stream, how: &How) -> Result<Played, Trouble> {
         let mut session = self.session()?;
-        let played = self.live(session.as_mut(), stream, how);
+        let played = self.live(session.as_mut(), (config, stream), how);
         self.note(session.as_mut());
         played
     }
@@ -107,9 +115,10 @@ impl Subject<'_> {
     /// As [`Subject::play`], without looking for the row.
     pub(super) fn play_in_turn(&self, streams: &[&Stream]) -> Result<Vec<Played>, Trouble> {
         let mut session = self.session()?;
-        let lives = streams.iter();
-        let played = lives
-            .map(|stream| self.live(session.as_mut(), stream, &How::default()))
+        let config = self.config_text();
+        let played = streams
+            .iter()
+            .map(|stream| self.live(session.as_mut(), (&config, stream), &How::default()))
             .collect();
         self.note(session.as_mut());
         played
@@ -132,11 +141,15 @@ impl Subject<'_> {
     }
 
     /// One life: subscription, deliveries, end.
-    fn live(&self, session: &mut dyn Session, stream: &Stream, how: &How) -> Result<Played, Trouble> {
-        let config = self.config_text();
-        let mut life = self.begin(session, &config, how)?;
+    fn live(
+        &self,
+        session: &mut dyn Session,
+        (config, stream): (&str, &Stream),
+        how: &How,
+    ) -> Result<Played, Trouble> {
+        let mut life = self.begin(session, config, how)?;
         let mut checkpoints = Vec::new();
-        if how.checkpoints {
+        for _ in 0..how.checkpoints {
             checkpoints.push((None, life.report(session, "checkpoint")?));
         }
         for delivery in &stream.deliveries {
@@ -152,10 +165,10 @@ impl Subject<'_> {
             let after = life.place(&feed, 0);
             life.feeds.push(feed);
             delivered?;
-            if how.checkpoints {
-                let rows = (after.first - before.first) as u32;
-                let place = Place { rows, ..before };
-                checkpoints.push((Some(place), life.report(session, "checkpoint")?));
+            let rows = (after.first - before.first) as u32;
+            let place = (rows > 0).then_some(Place { rows, ..before });
+            for _ in 0..how.checkpoints {
+                checkpoints.push((place.clone(), life.report(session, "checkpoint")?));
             }
         }
         life.tell_losses(session, stream)?;

@@ -69,7 +69,7 @@ impl Shape {
 }
 
 /// Deliveries in their order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stream {
     /// The deliveries.
     pub(super) deliveries: Vec<Delivery>,
