@@ -225,7 +225,7 @@ pub(super) struct ConfigEntry {
     value: Value,
 }
 
-fn config_entry(text: &str) -> Result<ConfigEntry, String> {
+pub(super) fn config_entry(text: &str) -> Result<ConfigEntry, String> {
     let parts = text
         .split_once('=')
         .and_then(|(path, value)| Some((path.split_once('.')?, value)));
@@ -245,7 +245,7 @@ fn config_entry(text: &str) -> Result<ConfigEntry, String> {
     }
 }
 
-fn limit_entry(text: &str) -> Result<(String, i64), String> {
+pub(super) fn limit_entry(text: &str) -> Result<(String, i64), String> {
     let parts = text
         .split_once('=')
         .and_then(|(key, value)| Some((key, value.parse::<i64>().ok()?)));
@@ -258,21 +258,31 @@ fn limit_entry(text: &str) -> Result<(String, i64), String> {
 impl PluginArgs {
     /// The limits that were given, by key.
     fn limits(&self) -> toml::Table {
-        self.plugin_limit
-            .iter()
-            .map(|(key, value)| (key.clone(), toml::Value::Integer(*value)))
-            .collect()
+        limits_of(&self.plugin_limit)
     }
 
-    /// Configuration by plugin id; of two values for a key the later one counts.
+    /// Configuration by plugin id.
     fn config(&self) -> PluginConfig {
-        let mut config = PluginConfig::new();
-        for entry in &self.plugin_config {
-            let keys: &mut Map<_, _> = config.entry(entry.id.clone()).or_default();
-            keys.insert(entry.key.clone(), entry.value.clone());
-        }
-        config
+        config_of(&self.plugin_config)
     }
+}
+
+/// Limits by key, as a plan has them.
+pub(super) fn limits_of(entries: &[(String, i64)]) -> toml::Table {
+    entries
+        .iter()
+        .map(|(key, value)| (key.clone(), toml::Value::Integer(*value)))
+        .collect()
+}
+
+/// Configuration by plugin id; of two values for a key the later one counts.
+pub(super) fn config_of(entries: &[ConfigEntry]) -> PluginConfig {
+    let mut config = PluginConfig::new();
+    for entry in entries {
+        let keys: &mut Map<_, _> = config.entry(entry.id.clone()).or_default();
+        keys.insert(entry.key.clone(), entry.value.clone());
+    }
+    config
 }
 
 impl RunArgs {

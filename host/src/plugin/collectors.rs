@@ -140,7 +140,7 @@ impl EventSink for Collectors {
 }
 
 /// Finds the plugins of a run: requested ones in their order, then the built-in ones.
-fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError> {
+pub(super) fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError> {
     let admission = Admission::new(policy)?;
     let mut all: Vec<Found> = Vec::new();
     for target in &requests.plugins {
@@ -176,7 +176,7 @@ fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, PluginError>
 }
 
 /// The configuration of a plugin: the user's own over that of its pack.
-fn configuration(found: &Found, requests: &Requests) -> serde_json::Value {
+pub(super) fn configuration(found: &Found, requests: &Requests) -> serde_json::Value {
     let mut config = match &found.pack {
         Some(pack) => pack.config.clone(),
         None => serde_json::Map::new(),

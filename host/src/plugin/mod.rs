@@ -11,6 +11,7 @@ pub mod build_plugin;
 mod builtin;
 mod check;
 mod collectors;
+pub mod contract;
 mod delivery;
 mod describe;
 pub mod doctor;

@@ -1,6 +1,7 @@
 //! `lm-bench plugin …`: one file per subcommand.
 
 mod build;
+mod check;
 mod doctor;
 mod inspect;
 mod list;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use comfy_table::{ContentArrangement, Table, TableStyle};
 
+use super::args;
 use super::exit::{Exit, Failure};
 use super::output;
 use crate::plugin::{Policy, Registry};
@@ -29,6 +31,8 @@ pub(super) enum PluginCommand {
     New(new::NewArgs),
     /// Build a collector for a door: a crate, or a folder with a plugin.toml
     Build(build::BuildArgs),
+    /// Check that a plugin keeps the contract: a built file, an id, or a project, which is built first
+    Check(check::CheckArgs),
     /// Pin plugins: write their digests to a lock file that runs hold them to
     Lock(lock::LockArgs),
 }
@@ -41,6 +45,7 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
         PluginCommand::Doctor(args) => doctor::doctor(args),
         PluginCommand::New(args) => new::new(args),
         PluginCommand::Build(args) => build::build(args),
+        PluginCommand::Check(args) => check::check(args),
         PluginCommand::Lock(args) => lock::lock(args),
     }
 }

@@ -77,6 +77,22 @@ pub struct BuildRequest {
     pub program: Option<PathBuf>,
 }
 
+/// Whether a folder is one that can be built: a crate, or a folder with a `plugin.toml`.
+pub fn is_buildable(dir: &Path) -> bool {
+    dir.join("Cargo.toml").is_file() || dir.join(project::FILE).is_file()
+}
+
+/// The doors that a folder can be built for.
+///
+/// # Errors
+/// When its `plugin.toml` is not as it must be.
+pub fn doors(request: &BuildRequest) -> Result<&'static [BuildDoor], BuildError> {
+    if request.dir.join("Cargo.toml").is_file() {
+        return Ok(&[BuildDoor::Dylib, BuildDoor::Wasm]);
+    }
+    Ok(Project::open(request)?.doors())
+}
+
 /// Builds a plugin, checks the result, and asks it once what it has to say about itself, so that `inspect` need not:
 /// a component in its sandbox, a library in a process of its own. The tools' messages go to stderr.
 ///

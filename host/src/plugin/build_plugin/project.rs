@@ -146,6 +146,14 @@ impl Project {
         })
     }
 
+    /// The doors that its language has.
+    pub(super) fn doors(&self) -> &'static [BuildDoor] {
+        match self.language {
+            Language::C => &[BuildDoor::Dylib],
+            Language::Js | Language::Python => &[BuildDoor::Wasm],
+        }
+    }
+
     /// Compiles the plugin, its manifest inside, and returns its path.
     ///
     /// # Errors

@@ -30,7 +30,12 @@ pub(super) fn difference(
     let key = |metric: &Metric| (metric.name.clone(), metric.labels.clone());
     for metric in first {
         let Some(other) = second.iter().find(|other| key(other) == key(metric)) else {
-            return Some(format!("{} is reported {} and not {}", shown(metric), names.0, names.1));
+            return Some(format!(
+                "{} is reported {} and not {}",
+                shown(metric),
+                names.0,
+                names.1
+            ));
         };
         if !same(metric, other, tolerance) {
             let (a, b) = (value(metric), value(other));
@@ -67,7 +72,11 @@ fn same(a: &Metric, b: &Metric, tolerance: Tolerance) -> bool {
 
 /// A metric's name and labels, as they came from a plugin.
 fn shown(metric: &Metric) -> String {
-    let labels: Vec<String> = metric.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let labels: Vec<String> = metric
+        .labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
     let name = if labels.is_empty() {
         metric.name.clone()
     } else {
@@ -120,8 +129,14 @@ mod tests {
     fn a_metric_that_only_one_has_is_named() {
         let one = [metric("a", Value::Counter(1))];
         let told = |a: &[Metric], b: &[Metric]| difference(a, b, ("here", "there"), Tolerance::Bits);
-        assert_eq!(told(&one, &[]).as_deref(), Some("a{of=x} is reported here and not there"));
-        assert_eq!(told(&[], &one).as_deref(), Some("a{of=x} is reported there and not here"));
+        assert_eq!(
+            told(&one, &[]).as_deref(),
+            Some("a{of=x} is reported here and not there")
+        );
+        assert_eq!(
+            told(&[], &one).as_deref(),
+            Some("a{of=x} is reported there and not here")
+        );
         let mut more = one.clone();
         more[0].samples = 2;
         let text = told(&one, &more).expect("another number of samples");

@@ -188,7 +188,9 @@ impl Subject<'_> {
         let resolved = &agreement.resolved;
         let (opened, _) = timed(session, limit, |session| session.open(config, &run, resolved));
         opened.map_err(|failure| self.trouble("open", failure, None))?;
-        let rows = how.cut.map_or(agreement.max_rows, |cut| cut.min(agreement.max_rows));
+        let rows = how
+            .cut
+            .map_or(agreement.max_rows, |cut| cut.min(agreement.max_rows));
         let names = |columns: &[lm_bench_plugin::ResolvedColumn]| {
             columns.iter().map(|column| column.name.clone()).collect()
         };

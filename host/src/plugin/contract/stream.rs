@@ -161,11 +161,10 @@ fn special(column: &ColumnDef, at: (usize, usize), number: u64, content: &Conten
     let turn = number % 2 == 1;
     match content {
         Content::Ordinary => None,
-        Content::NonFinite => (turn && column.nonfinite)
-            .then(|| Number::Float(NON_FINITE[(number / 2 % 3) as usize])),
-        Content::UnknownCodes => {
-            (turn && values::has_codes(column)).then(|| values::unknown_code(column))
+        Content::NonFinite => {
+            (turn && column.nonfinite).then(|| Number::Float(NON_FINITE[(number / 2 % 3) as usize]))
         }
+        Content::UnknownCodes => (turn && values::has_codes(column)).then(|| values::unknown_code(column)),
         Content::UnknownSymbols => {
             let id = u64::from(u32::MAX) - number % 4;
             (turn && column.element == ElementType::Sym).then_some(Number::Int(id))
@@ -206,7 +205,12 @@ mod tests {
         for content in contents {
             let stream = all_kinds(&Shape::with(content));
             assert_eq!(stream.deliveries.len(), 3 * KindTable::builtin().len());
-            assert!(stream.deliveries.iter().all(|delivery| delivery.block.rows() == 24));
+            assert!(
+                stream
+                    .deliveries
+                    .iter()
+                    .all(|delivery| delivery.block.rows() == 24)
+            );
         }
     }
 
@@ -234,8 +238,12 @@ mod tests {
         let of = |kind| stream.deliveries.iter().find(|delivery| delivery.kind == kind);
         let block = &of(op::INDEX).expect("delivered").block;
         // The columns of op: t_ns, step, phase, …
-        let Data::U64(steps) = block.column(1).data else { panic!("u64") };
-        let Data::U64(times) = block.column(0).data else { panic!("u64") };
+        let Data::U64(steps) = block.column(1).data else {
+            panic!("u64")
+        };
+        let Data::U64(times) = block.column(0).data else {
+            panic!("u64")
+        };
         assert_eq!(steps.iter().filter(|step| **step == u64::MAX).count(), 12);
         assert!(times.iter().all(|time| *time < u64::MAX));
     }
@@ -269,7 +277,13 @@ mod tests {
         assert!(!bits(&all_kinds(&shape)).contains("NaN"));
         let stream = all_kinds(&Shape { lost: 3, ..shape });
         assert_eq!(stream.lost_after.len(), KindTable::builtin().len());
-        let gpus = stream.deliveries.iter().filter(|delivery| delivery.kind == gpu::INDEX);
-        assert_eq!(gpus.map(|delivery| delivery.lost_before).collect::<Vec<_>>(), [0, 3]);
+        let gpus = stream
+            .deliveries
+            .iter()
+            .filter(|delivery| delivery.kind == gpu::INDEX);
+        assert_eq!(
+            gpus.map(|delivery| delivery.lost_before).collect::<Vec<_>>(),
+            [0, 3]
+        );
     }
 }

@@ -31,7 +31,7 @@ impl ContractReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// What it found.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -109,7 +109,9 @@ fn joined<S: Serializer>(values: &[String], serializer: S) -> Result<S::Ok, S::E
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kind, first, rows, .. } = self;
+        let Self {
+            kind, first, rows, ..
+        } = self;
         match rows {
             1 => write!(f, "kind {kind}, row {first}")?,
             _ => write!(f, "kind {kind}, rows {first} to {}", first + u64::from(*rows) - 1)?,

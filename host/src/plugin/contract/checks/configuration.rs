@@ -20,7 +20,9 @@ pub(super) fn schema(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
         ));
     };
     if schema.get("type") != Some(&json!("object")) {
-        return Ok(Verdict::fail("the schema is not one of an object (\"type\": \"object\")"));
+        return Ok(Verdict::fail(
+            "the schema is not one of an object (\"type\": \"object\")",
+        ));
     }
     if schema.get("additionalProperties") != Some(&json!(false)) {
         return Ok(Verdict::fail(
@@ -73,7 +75,9 @@ pub(super) fn wrong_type(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
         match refusal(subject, config) {
             Refusal::Proper(_) => {}
             Refusal::None => {
-                return Ok(Verdict::fail(format!("{key} accepts {value}, which is of another type")));
+                return Ok(Verdict::fail(format!(
+                    "{key} accepts {value}, which is of another type"
+                )));
             }
             Refusal::Other(trouble) => {
                 return Ok(Verdict::fail(format!(
@@ -106,7 +110,9 @@ fn refusal(subject: &Subject<'_>, config: Map<String, Value>) -> Refusal {
 /// A life without events.
 fn try_config(subject: &Subject<'_>, config: Map<String, Value>) -> Result<(), Trouble> {
     let config = Value::Object(config).to_string();
-    subject.play_with(&config, &Stream::default(), &How::default()).map(drop)
+    subject
+        .play_with(&config, &Stream::default(), &How::default())
+        .map(drop)
 }
 
 /// A value of a type that a property does not have; `None` where it may have all of them.

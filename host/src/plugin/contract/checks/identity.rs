@@ -48,7 +48,11 @@ fn metric_fault(metric: &MetricDecl, limits: &Limits) -> Option<String> {
         return Some("about is empty: say what it tells".to_owned());
     }
     if metric.labels.len() > limits.labels {
-        return Some(format!("{} labels, {} are allowed", metric.labels.len(), limits.labels));
+        return Some(format!(
+            "{} labels, {} are allowed",
+            metric.labels.len(),
+            limits.labels
+        ));
     }
     let mut labels = metric.labels.iter().enumerate();
     labels.find_map(|(at, key)| {

@@ -108,13 +108,13 @@ pub(super) fn finish(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
     let Some((at, last)) = played.checkpoints.last() else {
         return Ok(Verdict::none(NO_KIND));
     };
-    let names = ("in the last checkpoint", "at the end, without a batch between them");
+    let names = (
+        "in the last checkpoint",
+        "at the end, without a batch between them",
+    );
     Ok(match difference(last, &played.metrics, names, Tolerance::Bits) {
         None => Verdict::pass(),
-        Some(what) => Verdict::Fail {
-            what,
-            at: at.clone(),
-        },
+        Some(what) => Verdict::Fail { what, at: at.clone() },
     })
 }
 

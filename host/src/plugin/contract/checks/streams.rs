@@ -25,19 +25,17 @@ fn endures(subject: &Subject<'_>, shape: &Shape, how: &How) -> Result<Verdict, T
         Err(Trouble {
             failure: Failure::Fault(fault),
             ..
-        }) if fault.code == FaultCode::Data => {
-            Ok(Verdict::noted(format!("refused by a data fault: {}", fault.message)))
-        }
+        }) if fault.code == FaultCode::Data => Ok(Verdict::noted(format!(
+            "refused by a data fault: {}",
+            fault.message
+        ))),
         other => other,
     }
 }
 
 /// All calls, checkpoints between all deliveries, losses after the last ones.
 pub(super) fn call_order(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
-    let shape = Shape {
-        lost: 2,
-        ..usual()
-    };
+    let shape = Shape { lost: 2, ..usual() };
     plays(subject, &shape, &How::with_checkpoints(1))
 }
 
@@ -60,7 +58,9 @@ pub(super) fn one_row(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
 
 /// A batch of as many rows as it asked for.
 pub(super) fn full_batch(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
-    let asked = subject.subscription(&subject.config_text(), &known_run())?.max_rows;
+    let asked = subject
+        .subscription(&subject.config_text(), &known_run())?
+        .max_rows;
     let rows = asked.clamp(1, subject.limits.max_rows.max(1));
     plays(subject, &Shape::of(1, rows), &How::default())
 }
@@ -94,21 +94,26 @@ fn columns(subject: &Subject<'_>) -> Result<Vec<(usize, usize)>, Trouble> {
     let subscription = subject.subscription(&subject.config_text(), &known_run())?;
     let mut found = Vec::new();
     for want in &subscription.wants {
-        let Some((kind, def)) = subject.kinds.index(&want.kind).zip(subject.kinds.find(&want.kind)) else {
+        let Some((kind, def)) = subject
+            .kinds
+            .index(&want.kind)
+            .zip(subject.kinds.find(&want.kind))
+        else {
             continue;
         };
         let wanted = |name: &str| want.columns.iter().chain(&want.optional).any(|have| have == name);
         let places = def.columns.iter().enumerate();
-        found.extend(places.filter(|(_, column)| wanted(&column.name)).map(|(at, _)| (kind, at)));
+        found.extend(
+            places
+                .filter(|(_, column)| wanted(&column.name))
+                .map(|(at, _)| (kind, at)),
+        );
     }
     Ok(found)
 }
 
 /// Whether it takes a column of some sort.
-fn takes(
-    subject: &Subject<'_>,
-    is: impl Fn(&lm_bench_plugin::ColumnDef) -> bool,
-) -> Result<bool, Trouble> {
+fn takes(subject: &Subject<'_>, is: impl Fn(&lm_bench_plugin::ColumnDef) -> bool) -> Result<bool, Trouble> {
     let of = |&(kind, at): &(usize, usize)| subject.kinds.get(kind).is_some_and(|kind| is(&kind.columns[at]));
     Ok(columns(subject)?.iter().any(of))
 }
@@ -125,9 +130,15 @@ pub(super) fn unknown_codes(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
 /// Values that are not finite, in the columns that may carry them.
 pub(super) fn non_finite(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
     if !takes(subject, |column| column.nonfinite)? {
-        return Ok(Verdict::none("it takes no column that may hold non-finite values"));
+        return Ok(Verdict::none(
+            "it takes no column that may hold non-finite values",
+        ));
     }
-    plays(subject, &Shape::with(Content::NonFinite), &How::with_checkpoints(1))
+    plays(
+        subject,
+        &Shape::with(Content::NonFinite),
+        &How::with_checkpoints(1),
+    )
 }
 
 /// The greatest values of the columns' types: of each column alone, and of all at once.
@@ -138,7 +149,11 @@ pub(super) fn huge_values(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
     });
     let mut last = Verdict::none(NO_KIND);
     for one in columns.map(Some).chain([None]) {
-        let verdict = endures(subject, &Shape::with(Content::Huge(one)), &How::with_checkpoints(1))?;
+        let verdict = endures(
+            subject,
+            &Shape::with(Content::Huge(one)),
+            &How::with_checkpoints(1),
+        )?;
         if matches!(verdict, Verdict::NotApplicable { .. }) {
             return Ok(verdict);
         }
@@ -152,10 +167,16 @@ pub(super) fn huge_values(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
 
 /// Ids of symbols that have no text.
 pub(super) fn unknown_symbols(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
-    if !takes(subject, |column| column.element == lm_bench_plugin::ElementType::Sym)? {
+    if !takes(subject, |column| {
+        column.element == lm_bench_plugin::ElementType::Sym
+    })? {
         return Ok(Verdict::none("it takes no column of symbols"));
     }
-    endures(subject, &Shape::with(Content::UnknownSymbols), &How::with_checkpoints(1))
+    endures(
+        subject,
+        &Shape::with(Content::UnknownSymbols),
+        &How::with_checkpoints(1),
+    )
 }
 
 /// Lists of one value, and long ones.

@@ -26,7 +26,9 @@ pub(super) fn subscription(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
     };
     let second = subject.subscription(&config, &known_run())?;
     if first != second {
-        return Ok(Verdict::fail("the same configuration and run give another subscription"));
+        return Ok(Verdict::fail(
+            "the same configuration and run give another subscription",
+        ));
     }
     let absent = agreement.absent;
     Ok(match (first.wants.is_empty(), absent.is_empty()) {
@@ -88,7 +90,9 @@ fn without_optional(subscription: &Subscription, kinds: &KindTable) -> Result<Op
     if lesser.is_empty() {
         return Ok(None);
     }
-    let others = kinds.iter().filter(|kind| lesser.iter().all(|have| have.name != kind.name));
+    let others = kinds
+        .iter()
+        .filter(|kind| lesser.iter().all(|have| have.name != kind.name));
     let mut all: Vec<KindDef> = others.map(|kind| KindDef::clone(kind)).collect();
     all.extend(lesser);
     KindTable::with(all).map(Some).map_err(|error| error.to_string())
@@ -138,7 +142,9 @@ mod tests {
         let none = without_optional(&asking(&["index"], &[]), &table).expect("a table");
         assert!(none.is_none());
         let asked = asking(&["index"], &["chunk", "t_ns", "colour"]);
-        let lesser = without_optional(&asked, &table).expect("a table").expect("columns");
+        let lesser = without_optional(&asked, &table)
+            .expect("a table")
+            .expect("columns");
         let token = lesser.find("token").expect("the kind");
         let names: Vec<&str> = token.columns.iter().map(|column| column.name.as_ref()).collect();
         assert_eq!(names, ["t_ns", "request", "index", "tokens_in_chunk"]);
