@@ -52,7 +52,7 @@ pub(super) fn unknown_key(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
         Refusal::None => Verdict::fail(format!(
             "{{\"{UNKNOWN}\": 1}} is accepted: a user's spelling mistake passes unnoticed"
         )),
-        Refusal::Proper(_) => Verdict::pass(),
+        Refusal::Proper => Verdict::pass(),
         Refusal::Other(trouble) => Verdict::fail(format!(
             "an unknown key is not refused by a configuration fault, but ends in {}: {}",
             trouble.call, trouble.failure
@@ -73,7 +73,7 @@ pub(super) fn wrong_type(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
         let mut config = subject.config.clone();
         config.insert(key.clone(), value.clone());
         match refusal(subject, config) {
-            Refusal::Proper(_) => {}
+            Refusal::Proper => {}
             Refusal::None => {
                 return Ok(Verdict::fail(format!(
                     "{key} accepts {value}, which is of another type"
@@ -95,14 +95,14 @@ pub(super) fn wrong_type(subject: &Subject<'_>) -> Result<Verdict, Trouble> {
 
 enum Refusal {
     None,
-    Proper(Trouble),
+    Proper,
     Other(Trouble),
 }
 
 fn refusal(subject: &Subject<'_>, config: Map<String, Value>) -> Refusal {
     match try_config(subject, config) {
         Ok(()) => Refusal::None,
-        Err(trouble) if trouble.failure.is_configuration() => Refusal::Proper(trouble),
+        Err(trouble) if trouble.failure.is_configuration() => Refusal::Proper,
         Err(trouble) => Refusal::Other(trouble),
     }
 }
