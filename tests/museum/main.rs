@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use lm_bench::plugin::build_plugin::{BuildDoor, BuildRequest, build};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -71,6 +72,23 @@ fn replay(recording: &Path, plugin: &Path, flags: &[&str]) -> Output {
         .expect("the program starts")
 }
 
+/// Builds a crate of a room, which finds the SDK of its time beside it.
+fn built(dir: &Path, door: BuildDoor, out: &Path) -> PathBuf {
+    // CARGO_TARGET_TMPDIR is `tmp` in the target folder; dependencies are shared with the other tests that build plugins.
+    let target_dir = match std::env::var_os("LM_BENCH_TEST_TARGET") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("plugins"),
+    };
+    let request = BuildRequest {
+        dir: dir.to_owned(),
+        door,
+        out: out.to_owned(),
+        target_dir: Some(target_dir),
+        program: Some(env!("CARGO_BIN_EXE_lm-bench").into()),
+    };
+    build(&request).unwrap_or_else(|error| panic!("{error}")).path
+}
+
 /// Holds the metrics of a replay against those of the exhibit.
 fn assert_metrics(source: &Path, plugin: &Path, flags: &[&str]) {
     let output = replay(&source.with_extension("lmrec"), plugin, flags);
@@ -127,6 +145,32 @@ fn libraries_of_earlier_contracts_run() {
 }
 
 #[test]
+fn a_crate_of_sdk_1_0_builds_and_runs() {
+    let room = museum().join("1.0.0");
+    let (dir, source) = (room.join("rust/token-census"), room.join("token-census"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let component = built(&dir, BuildDoor::Wasm, folder.path());
+    assert_metrics(&source, &component, &[]);
+    let library = built(&dir, BuildDoor::Dylib, folder.path());
+    for flags in [&["--allow-native"][..], &["--allow-native", "--in-process"]] {
+        assert_metrics(&source, &library, flags);
+    }
+}
+
+/// Paths of all files in a folder, below it and with `/`.
+fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = format!("{below}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            files(&entry.path(), &format!("{name}/"), found);
+        } else {
+            found.insert(name);
+        }
+    }
+}
+
+#[test]
 fn no_exhibit_was_edited() {
     for room in rooms() {
         let sums = fs::read_to_string(room.join("SHA256SUMS")).expect("digests");
@@ -145,12 +189,8 @@ fn no_exhibit_was_edited() {
             );
             listed.insert(name.to_owned());
         }
-        let names = fs::read_dir(&room)
-            .expect("a room")
-            .map(|entry| entry.expect("an entry"));
-        let names: BTreeSet<String> = names
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
+        let mut names = BTreeSet::new();
+        files(&room, "", &mut names);
         assert_eq!(names, listed, "SHA256SUMS lists each file of {}", room.display());
     }
 }
