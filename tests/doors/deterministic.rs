@@ -6,8 +6,8 @@ use lm_bench::plugin::{CollectorOutcome, Limits, PluginError, Policy};
 use lm_bench_plugin::Value;
 use serde_json::json;
 
-use crate::components::{BODY, CALLS, MANIFEST, SUBSCRIBE, component, core};
 use crate::support::{built, deterministic, policy, request, run, tokens};
+use crate::written::{BODY, CALLS, MANIFEST, SUBSCRIBE, component, core};
 
 /// Of the kind `token`, whose columns it does not read.
 const SUBSCRIBE_TOKENS: &str = r#"

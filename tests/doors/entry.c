@@ -1,11 +1,11 @@
 /* A native plugin in C, for the tests of what the host checks before it calls anything. The preprocessor
  * makes it proper or wrong: MAGIC, ENTRY_SIZE, TABLE_SIZE, NO_INTERFACE, OTHER_MANIFEST, SILENT_FAULT, and
- * MISDEED, the name of a function in misdeeds.h that the second batch calls. */
+ * MISDEED, the name of a function in ../evil/misdeeds.h that the second batch calls. */
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef MISDEED
-#include "misdeeds.h"
+#include "../evil/misdeeds.h"
 #endif
 
 #ifndef MAGIC

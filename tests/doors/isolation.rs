@@ -1,12 +1,12 @@
-//! Native plugins in processes of their own: what native code does there ends that plugin and touches nothing else.
+//! Native plugins in processes of their own: what is told of what native code does there. That it touches nothing else is what
+//! `tests/evil` is about.
 
 use lm_bench::events::SymbolTable;
 use lm_bench::plugin::{CollectorOutcome, Limits, Policy};
-use lm_bench_plugin::Value;
 use serde_json::json;
 
 use crate::entries::compiled;
-use crate::support::{limited, policy, request, run, tokens};
+use crate::support::{policy, request, run, tokens};
 
 /// The misbehaving plugin's outcome, and the metrics of a good one beside it as JSON.
 fn beside_a_good_one(defines: &[&str], policy: &Policy) -> (CollectorOutcome, String) {
@@ -21,67 +21,6 @@ fn beside_a_good_one(defines: &[&str], policy: &Policy) -> (CollectorOutcome, St
         bad,
         serde_json::to_string(&good.metrics).expect("metrics are JSON"),
     )
-}
-
-/// Limits that a busy machine does not reach by itself.
-fn short() -> Policy {
-    limited(|limits| (limits.batch_ms, limits.call_ms) = (1_000, 10_000))
-}
-
-#[test]
-fn what_ends_the_process_ends_the_plugin_alone() {
-    let (proper, expected) = beside_a_good_one(&[], &policy());
-    assert_eq!(proper.faults, Vec::<String>::new());
-    assert!(proper.isolated);
-    let cases = [
-        ("segfault", "SIGSEGV"),
-        ("abort", "SIGABRT"),
-        ("divide", "SIGFPE"),
-        // The runtime says so itself where it recognises it.
-        ("recurse", "stack overflow|SIGSEGV"),
-        ("leave", "it ended its process with exit status 3"),
-        ("leave_at_once", "it ended its process with exit status 0"),
-        ("leak", "SIGABRT"),
-        ("write_a_file", "tried to write a file"),
-        (
-            "spin",
-            "took longer than the time limit of 1000 ms and was interrupted",
-        ),
-        (
-            "stop",
-            "took longer than the time limit of 1000 ms and was interrupted",
-        ),
-        ("fork_a_child", "SIGABRT"),
-        ("close_everything", "its process"),
-        ("close_everything_and_spin", "closed the connection"),
-        ("share", "bytes of memory where"),
-        ("write_to_everything", "its process sent what cannot be read"),
-    ];
-    for (misdeed, text) in cases {
-        let (bad, good) = beside_a_good_one(&[&format!("MISDEED={misdeed}")], &short());
-        assert_eq!(bad.faults.len(), 1, "{misdeed}: {:?}", bad.faults);
-        let said = text.split('|').any(|text| bad.faults[0].contains(text));
-        assert!(said, "{misdeed}: {:?}", bad.faults);
-        // The first batch was good and a checkpoint followed: indices 0 to 4.
-        assert!(bad.partial, "{misdeed}");
-        assert_eq!(bad.metrics[0].value, Value::Counter(10), "{misdeed}");
-        assert_eq!(good, expected, "{misdeed}");
-    }
-}
-
-#[test]
-fn what_concerns_its_own_process_only_is_no_fault() {
-    for misdeed in [
-        "leave_a_thread",
-        "install_handlers",
-        "change_the_process",
-        "print",
-    ] {
-        let (plugin, _) = beside_a_good_one(&[&format!("MISDEED={misdeed}")], &policy());
-        assert_eq!(plugin.faults, Vec::<String>::new(), "{misdeed}");
-        // Indices 0 to 19, and 1000 for each of the three rows that were lost after them.
-        assert_eq!(plugin.metrics[0].value, Value::Counter(190 + 3_000), "{misdeed}");
-    }
 }
 
 #[test]

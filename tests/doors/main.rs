@@ -15,6 +15,7 @@ mod registry;
 mod rust_template;
 mod slow_steps;
 mod support;
+mod written;
 
 // A collector registers itself only when its crate is linked, and a crate that nothing names is not.
 use attention_efficiency as _;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lm_bench_plugin::manifest::{self, Description, Manifest};
+use lm_bench_plugin::manifest::{self, Description, Manifest, MetricDecl};
 
 use super::limits::Limits;
 
@@ -179,8 +179,40 @@ fn check(manifest: &Manifest, limits: &Limits) -> Result<(), String> {
         if !names.insert(&metric.name) {
             return Err(format!("metric {} is declared twice", metric.name));
         }
+        check_declared(metric, limits).map_err(|what| format!("metric {}: {what}", metric.name))?;
     }
     Ok(())
+}
+
+/// Checks the texts of a declaration: they are shown on terminals and kept in records.
+fn check_declared(metric: &MetricDecl, limits: &Limits) -> Result<(), String> {
+    for text in [&metric.unit, &metric.formula, &metric.about] {
+        if text.len() > limits.text_bytes || text.chars().any(char::is_control) {
+            return Err(format!(
+                "unit, formula and about are one line of at most {} bytes each",
+                limits.text_bytes
+            ));
+        }
+    }
+    if metric.labels.len() > limits.labels {
+        let declared = metric.labels.len();
+        return Err(format!(
+            "{declared} labels are declared, {} are allowed",
+            limits.labels
+        ));
+    }
+    match metric
+        .labels
+        .iter()
+        .find(|key| !is_metric_name(key, limits.label_bytes))
+    {
+        Some(key) => Err(format!(
+            "{:?} is no label (1 to {} of a-z, 0-9, _ and .)",
+            key.chars().take(limits.label_bytes).collect::<String>(),
+            limits.label_bytes
+        )),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -238,6 +270,13 @@ mod tests {
         assert!(error(|json| json["id"] = "../evil".into()).contains("\"../evil\" is no id"));
         assert!(error(|json| json["metrics"][0]["name"] = "Bad Name".into()).contains("no metric name"));
         assert!(error(|json| json["about"] = "two\nlines".into()).contains("not one line"));
+        let unit = error(|json| json["metrics"][0]["unit"] = "\u{1b}[2J".into());
+        assert!(unit.contains("metric rows: unit, formula and about"), "{unit}");
+        let label = error(|json| json["metrics"][0]["labels"] = serde_json::json!(["Layer\n"]));
+        assert!(label.contains("is no label"), "{label}");
+        let labels: Vec<String> = (0..17).map(|at| format!("l{at}")).collect();
+        let many = error(|json| json["metrics"][0]["labels"] = labels.into());
+        assert!(many.contains("17 labels are declared, 16 are allowed"), "{many}");
         let twice = error(|json| {
             let metric = json["metrics"][0].clone();
             json["metrics"] = vec![metric.clone(), metric].into();

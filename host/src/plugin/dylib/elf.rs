@@ -172,6 +172,12 @@ fn check_extents(file: &ElfFile64<'_, Endianness>, size: u64) -> Result<(), ElfE
     }
     for segment in segments {
         inside("segment", segment.p_offset(order), segment.p_filesz(order))?;
+        if segment.p_align(order) != 0 && !segment.p_align(order).is_power_of_two() {
+            return Err(ElfError::Damaged(format!(
+                "a segment is aligned to {} bytes, which is no power of two",
+                segment.p_align(order)
+            )));
+        }
     }
     for section in file.elf_section_table().iter() {
         if section.sh_type(order) != elf::SHT_NOBITS {

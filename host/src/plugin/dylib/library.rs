@@ -153,10 +153,17 @@ fn entry(library: &Library, facts: &LibraryFacts) -> Result<Table, LibraryError>
     if (size as usize) < size_of::<abi::EntryV1>() {
         return Err(invalid("it is smaller than version 1 has it"));
     }
+    // SAFETY: the size says that the field is there. It is read as a number because a function is never null in Rust.
+    let interface = unsafe { (&raw const (*entry).interface).cast::<usize>().read() };
+    if interface == 0 {
+        return Err(invalid("it has no function that looks interfaces up"));
+    }
     // SAFETY: magic and size say that it is an entry of version 1 or a larger one; it is never unloaded.
     let entry: &'static abi::EntryV1 = unsafe { &*entry };
-    // SAFETY: the entry lends its manifest for ever.
-    if unsafe { entry.manifest.as_slice() } != facts.manifest_bytes.as_slice() {
+    // SAFETY: the entry lends its manifest for ever. A length that is not the file's is never read.
+    let same = entry.manifest.len == facts.manifest_bytes.len()
+        && unsafe { entry.manifest.as_slice() } == facts.manifest_bytes.as_slice();
+    if !same {
         return Err(invalid("its manifest differs from the one in the file"));
     }
     // SAFETY: the contract of `EntryV1::interface`.
@@ -165,6 +172,7 @@ fn entry(library: &Library, facts: &LibraryFacts) -> Result<Table, LibraryError>
 }
 
 fn collector(table: *const abi::CollectorV1) -> Result<Table, LibraryError> {
+    const WORDS: usize = size_of::<abi::CollectorV1>() / size_of::<usize>();
     let invalid = |text: &str| LibraryError::Entry(text.to_owned());
     if table.is_null() {
         return Err(LibraryError::Entry(format!(
@@ -178,6 +186,11 @@ fn collector(table: *const abi::CollectorV1) -> Result<Table, LibraryError> {
     let size = unsafe { (&raw const (*table).size).read() };
     if (size as usize) < size_of::<abi::CollectorV1>() {
         return Err(invalid("its table of functions is smaller than version 1 has it"));
+    }
+    // SAFETY: a table of the known size. After its size and flags it holds nothing but functions.
+    let functions = unsafe { std::slice::from_raw_parts(table.cast::<usize>(), WORDS) };
+    if functions[1..].contains(&0) {
+        return Err(invalid("its table lacks a function"));
     }
     // SAFETY: a table of the asked interface and of at least the known size, never unloaded.
     Ok(Table(unsafe { &*table }))

@@ -5,6 +5,10 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 
+use landlock::{
+    ABI, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
+    Scope,
+};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 
@@ -32,12 +36,32 @@ pub(super) fn die_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// Limits memory to `memory_bytes` beyond what the process has now, forbids to write files and to dump core.
+/// Limits memory to `memory_bytes` beyond what the process has now, forbids to write, make and remove files, to dump core and
+/// to signal other processes.
 pub(super) fn confine(memory_bytes: usize) -> io::Result<()> {
     let now = status_bytes("VmData").unwrap_or(0);
     lower(Resource::Data, now + memory_bytes as u64)?;
     lower(Resource::Fsize, 0)?;
-    lower(Resource::Core, 0)
+    lower(Resource::Core, 0)?;
+    leave_the_rest_alone().map_err(io::Error::other)
+}
+
+/// Takes away what the limit on file sizes leaves: to make empty files, to cut, move and remove files, and signals to
+/// others. A kernel grants as much of it as it knows: files since Linux 5.13 (cutting 6.2), signals since 6.12.
+fn leave_the_rest_alone() -> Result<(), RulesetError> {
+    let rules = Ruleset::default()
+        .handle_access(AccessFs::from_write(ABI::V6))?
+        .scope(Scope::Signal)?
+        .create()?;
+    // Libraries of accelerators open their devices for writing.
+    let rules = match PathFd::new("/dev") {
+        Ok(devices) => rules.add_rule(PathBeneath::new(
+            devices,
+            AccessFs::WriteFile | AccessFs::IoctlDev,
+        ))?,
+        Err(_) => rules,
+    };
+    rules.restrict_self().map(|_| ())
 }
 
 fn lower(resource: Resource, to: u64) -> io::Result<()> {

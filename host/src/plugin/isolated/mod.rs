@@ -6,12 +6,13 @@
 //!       `---columns (shared memory, read-only there)-^
 //! ```
 //!
-//! The child gets no environment, no open files and no right to write files; it dies with this program. It shares the
-//! user's rights otherwise: it contains accidents, not attacks.
+//! The child gets no environment but a mark, no open files and no right to write files; it dies with this program, and what
+//! it started dies with it. It shares the user's rights otherwise: it contains accidents, not attacks.
 
 mod child;
 mod columns;
 mod confine;
+mod offspring;
 mod process;
 mod session;
 mod wire;

@@ -6,13 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::PROCESS_COMMAND;
 use super::columns::SharedColumns;
+use super::{PROCESS_COMMAND, offspring};
 use crate::clock::Clock;
 use crate::plugin::failure::Failure;
 
@@ -27,11 +28,14 @@ const LOOK: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_millis(200);
 /// Variables that a library may need to be found and to run; all others stay here.
 const VARIABLES: &[&str] = &["LD_LIBRARY_PATH"];
+/// Variable by which the process and all that it starts are known.
+const MARK: &str = "LM_BENCH_PLUGIN_PROCESS";
 
 /// A running child.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
+    mark: String,
     control: UnixStream,
     clock: Clock,
     printed: Receiver<String>,
@@ -44,7 +48,13 @@ impl Process {
     /// # Errors
     /// When the system cannot start it.
     pub(super) fn start(program: &Path, columns: &SharedColumns, clock: &Clock) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (control, theirs) = UnixStream::pair()?;
+        let mark = format!(
+            "{}.{}",
+            std::process::id(),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
         let variables = VARIABLES
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -52,6 +62,7 @@ impl Process {
             .arg(PROCESS_COMMAND)
             .env_clear()
             .envs(variables)
+            .env(MARK, &mark)
             .current_dir("/")
             // Ctrl-C in the terminal is for the host, which ends the plugin in order.
             .process_group(0)
@@ -63,6 +74,7 @@ impl Process {
         let printed = printed.ok_or_else(|| io::Error::other("its output cannot be read"))?;
         Ok(Self {
             child,
+            mark,
             control,
             clock: clock.clone(),
             printed,
@@ -130,13 +142,14 @@ impl Process {
         }
     }
 
-    /// Ends the child and what it started in its process group, and tells how it ended.
+    /// Ends the child and what it started, and tells how it ended.
     pub(super) fn kill(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             // Before the child is waited for: until then nobody else can have its number.
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             let _ = self.child.kill();
             self.ended = self.child.wait().ok();
+            offspring::kill(MARK, &self.mark);
         }
         self.ended
     }

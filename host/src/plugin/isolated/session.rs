@@ -31,14 +31,17 @@ pub(crate) struct IsolatedSession {
     /// Most memory that the plugin may hold, with the pages of its library.
     memory_limit: usize,
     peak_memory: Option<u64>,
+    /// What the library's own code did while it was loaded: the first call fails with it.
+    failed: Option<Failure>,
 }
 
 impl IsolatedSession {
     /// Starts a process and has it load a library whose file was inspected. `program` is this program; by default the
-    /// file that runs now.
+    /// file that runs now. A library whose constructors crash, loop or leave is loaded as far as this goes, and fails at
+    /// its first call.
     ///
     /// # Errors
-    /// When the process cannot be started, or the library cannot be loaded there.
+    /// When the process cannot be started, or the library is refused there.
     pub(crate) fn load(
         file: &PluginFile,
         program: Option<&Path>,
@@ -58,6 +61,7 @@ impl IsolatedSession {
             limits: limits.clone(),
             memory_limit: limits.memory_bytes,
             peak_memory: None,
+            failed: None,
         };
         session.load_library(file)?;
         Ok(session)
@@ -86,9 +90,14 @@ impl IsolatedSession {
             send_bytes(line, &file.bytes)?;
             receive(line, most)
         });
-        match answer.and_then(|answer| self.take(answer)).map_err(failed)? {
-            Reply::NotLoaded(text) => Err(LibraryError::Process(text)),
-            _ => Ok(()),
+        match answer.and_then(|answer| self.take(answer)) {
+            Ok(Reply::NotLoaded(text)) => Err(LibraryError::Process(text)),
+            Ok(_) => Ok(()),
+            // From here on the library's code may have run.
+            Err(failure) => {
+                self.failed = Some(while_loading(failure));
+                Ok(())
+            }
         }
     }
 
@@ -97,6 +106,9 @@ impl IsolatedSession {
     }
 
     fn call(&mut self, call: &Call, limit: Duration) -> Result<Reply, Failure> {
+        if let Some(failure) = self.failed.take() {
+            return Err(failure);
+        }
         let most = self.most_answer_bytes();
         let answer = self.process.exchange(limit, |line| {
             send(line, call)?;
@@ -160,6 +172,14 @@ impl IsolatedSession {
         let mut report = Report::new(&self.limits);
         metrics.into_iter().for_each(|metric| report.metric(metric));
         Ok(report)
+    }
+}
+
+/// A failure that says that no function of the contract was called yet.
+fn while_loading(failure: Failure) -> Failure {
+    match failure {
+        Failure::Died(text) => Failure::Died(format!("while it was loaded, {text}")),
+        failure => failure,
     }
 }
 

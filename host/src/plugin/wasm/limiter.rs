@@ -55,7 +55,9 @@ impl ResourceLimiter for MemoryLimiter {
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> Result<bool> {
         let wanted = (self.entries - current.min(self.entries)).saturating_add(desired);
         if wanted > TABLE_ENTRIES {
-            return Err(wasmtime::Error::msg("table limit"));
+            return Err(wasmtime::Error::msg(format!(
+                "asked for tables of {wanted} entries where {TABLE_ENTRIES} are allowed"
+            )));
         }
         self.entries = wanted;
         Ok(true)

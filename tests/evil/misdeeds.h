@@ -12,7 +12,7 @@
 static volatile int sink;
 
 static inline void segfault(void) { *(volatile int *)8 = 1; }
-static inline void leave(void) { exit(3); }
+static inline void leave(void) { exit(77); }
 static inline void leave_at_once(void) { _exit(0); }
 static inline void spin(void) { for (;;) sink++; }
 static inline void stop(void) { raise(SIGSTOP); }
@@ -37,11 +37,19 @@ static inline void leak(void) {
     }
 }
 
+/* Where to write. The tests give a place of their own; nothing is written anywhere else. */
+static char misdeed_path[4096];
+
 static inline void write_a_file(void) {
-    int file = open("/tmp/lm-bench-misdeed", O_CREAT | O_WRONLY, 0600);
-    if (file >= 0) unlink("/tmp/lm-bench-misdeed");
+    int file = open(misdeed_path, O_CREAT | O_WRONLY, 0600);
     if (write(file, "x", 1) != 1) abort();
 }
+
+static inline void cut_a_file(void) { if (truncate(misdeed_path, 0) != 0) abort(); }
+static inline void remove_a_file(void) { if (unlink(misdeed_path) != 0) abort(); }
+static inline void make_a_folder(void) { if (mkdir(misdeed_path, 0700) != 0) abort(); }
+static inline void make_a_pipe(void) { if (mkfifo(misdeed_path, 0600) != 0) abort(); }
+static inline void signal_the_program(void) { if (kill(getppid(), SIGTERM) != 0) abort(); }
 
 /* Harmless, and must not reach the result: 4 MB on standard output, the same on standard error. */
 static inline void print(void) {
@@ -97,10 +105,47 @@ static inline void take_ten(void) {
     free((void *)block);
 }
 
+/* A grandchild that leaves the process group and says its number. */
+static inline void escape(void) {
+    if (fork() == 0) {
+        setsid();
+        printf("escaped as %d\n", (int)getpid());
+        fflush(stdout);
+        sleep(600);
+        _exit(0);
+    }
+    usleep(100000);
+}
+
 /* A grandchild that keeps the plugin's output open. */
 static inline void fork_a_child(void) {
     if (fork() == 0) { sleep(600); _exit(0); }
     abort();
+}
+
+static inline void exec_another(void) { execl("/bin/true", "true", (char *)NULL); abort(); }
+static inline void end_the_thread(void) { pthread_exit(NULL); }
+static inline void signal_the_group(void) { kill(0, SIGTERM); spin(); }
+static inline void trap(void) { __builtin_trap(); }
+
+/* Makes all memory files that it finds read-only for ever, for the host too. */
+static inline void seal_everything(void) {
+    char name[64];
+    for (int fd = 3; fd < 64; fd++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        int again = open(name, O_RDWR);
+        if (again >= 0) fcntl(again, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_GROW);
+    }
+}
+
+/* What runs when the process ends in order. */
+static inline void loop_at_exit(void) { atexit(spin); }
+
+/* Escape sequences of a terminal, zero bytes and bytes that are no text. */
+static inline void print_escapes(void) {
+    static const char text[] = "\x1b]0;owned\x07\x1b[2J\0\xff\xfe\r\nerror: the host says so\n";
+    fwrite(text, 1, sizeof text - 1, stdout);
+    fflush(stdout);
 }
 
 /* Each of these concerns the plugin's own process only. */
