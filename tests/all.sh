@@ -54,5 +54,6 @@ model LM_BENCH_TEST_MOE_F32_MODEL make-moe-model.sh --f32
 # Their tests run once there is no doubt that the tools can be had.
 model LM_BENCH_TEST_JS fetch-tools.sh js
 model LM_BENCH_TEST_PYTHON fetch-tools.sh python
+model LM_BENCH_TEST_MDBOOK fetch-tools.sh mdbook
 
 exec cargo test --locked --workspace "$@"

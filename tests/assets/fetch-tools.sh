@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fetches the tools that plugins in JavaScript (npm) or Python (PyPI) are built with, as their projects pin them, so that
 # the package manager has them in its own cache. Prints the package manager's path as the last line.
+# `mdbook` fetches mdBook (PyPI), which makes a book of docs/, and prints its path.
 set -eu
 assets=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 . "$assets/cache.sh"
@@ -24,8 +25,12 @@ python)
         fail "pip could not fetch what $templates/python/requirements.txt names: $(last_error "$scratch/log")"
     command -v "$python"
     ;;
+mdbook)
+    use_venv mdbook
+    printf '%s\n' "$venv/bin/mdbook"
+    ;;
 *)
-    echo "usage: ${0##*/} js|python" >&2
+    echo "usage: ${0##*/} js|python|mdbook" >&2
     exit 2
     ;;
 esac
