@@ -29,7 +29,7 @@ use lm_bench::plugin::build_plugin::BuildDoor;
 use lm_bench::plugin::new_plugin::Language;
 use lm_bench_plugin::{Metric, Value};
 
-use slow_steps::{BUILTIN, ID, assert_refusals, built, created, metrics};
+use slow_steps::{BUILTIN, ID, assert_keeps_the_contract, assert_refusals, built, created, metrics};
 use support::policy;
 
 /// Whether two reports are the same but for the last digits of their numbers.
@@ -58,6 +58,7 @@ fn agrees(language: Language, own_tests: &[&str]) -> Result<(), Failed> {
         }
     }
     assert_refusals(&plugin, ID, &policy());
+    assert_keeps_the_contract(&plugin, &policy());
     pass(&project, own_tests)
 }
 

@@ -7,7 +7,7 @@ use lm_bench::plugin::build_plugin::BuildDoor;
 use lm_bench::plugin::new_plugin::Language;
 use lm_bench_plugin::{Metric, Value};
 
-use crate::slow_steps::{BUILTIN, ID, assert_refusals, built, created, metrics};
+use crate::slow_steps::{BUILTIN, ID, assert_keeps_the_contract, assert_refusals, built, created, metrics};
 use crate::support::{in_process, policy};
 
 fn json(metrics: &[Metric]) -> String {
@@ -28,6 +28,7 @@ fn assert_equal(target: &str) {
             );
         }
         assert_refusals(target, ID, &policy);
+        assert_keeps_the_contract(target, &policy);
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lm_bench::events::{Delivery, SymbolTable};
 use lm_bench::plugin::build_plugin::{BuildDoor, BuildRequest, build};
+use lm_bench::plugin::contract::{self, ContractRequest};
 use lm_bench::plugin::new_plugin::{Language, NewRequest, new_plugin};
 use lm_bench::plugin::{PluginError, Policy};
 use lm_bench_plugin::Metric;
@@ -91,4 +92,15 @@ pub(crate) fn assert_refusals(target: &str, id: &str, policy: &Policy) {
         let message = refusal(target, id, policy, &config);
         assert!(message.contains(reason), "{target}: {message:?} lacks {reason:?}");
     }
+}
+
+/// Checks that a plugin passes `plugin check` as it was created.
+pub(crate) fn assert_keeps_the_contract(target: &str, policy: &Policy) {
+    let request = ContractRequest {
+        requests: request(target, ID, &json!({})),
+        ..ContractRequest::default()
+    };
+    let reports = contract::check(&request, policy).unwrap_or_else(|error| panic!("{target}: {error}"));
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0].failed(), 0, "{target}: {:#?}", reports[0].checks);
 }

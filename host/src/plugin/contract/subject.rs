@@ -194,3 +194,26 @@ pub(super) fn run_text(run: &RunInfo) -> Result<String, Trouble> {
         at: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trouble(call: &'static str, failure: Failure) -> Trouble {
+        let at = None;
+        Trouble { call, failure, at }
+    }
+
+    #[test]
+    fn the_first_excess_of_time_and_of_memory_is_kept() {
+        let mut seen = Seen::default();
+        seen.failed(&trouble("open", Failure::Stack));
+        assert!(seen.late.is_none() && seen.large.is_none());
+        let large = Failure::MemoryLimit { wanted: 2, limit: 1 };
+        seen.failed(&trouble("on_batch", large.clone()));
+        seen.failed(&trouble("finish", large));
+        seen.failed(&trouble("open", Failure::TimeLimit(Duration::from_millis(1))));
+        assert_eq!(seen.large.map(|trouble| trouble.call), Some("on_batch"));
+        assert_eq!(seen.late.map(|trouble| trouble.call), Some("open"));
+    }
+}
