@@ -239,6 +239,65 @@ typedef struct LmbCollectorV1 {
     void (*destroy)(void *instance);
 } LmbCollectorV1;
 
+/* Rows that a probe hands over: whole columns, borrowed for the callback. The host checks lengths, widths and elements
+ * against the kind's declaration and copies; memory of its own never leaves it. */
+typedef struct LmbRowsV1 {
+    /* Size of this struct in bytes. */
+    uint32_t size;
+    /* Number of rows, at least 1. */
+    uint32_t rows;
+    /* Position of the kind in the manifest. */
+    uint32_t kind;
+    /* Number of columns: those of the manifest, in its order. */
+    uint32_t columns_len;
+    /* The columns, without t_ns, which the host adds. */
+    const LmbColumnV1 *columns;
+} LmbRowsV1;
+
+/* The host's callbacks for a probe; valid during the call that receives them, on the calling thread only. */
+typedef struct LmbProbeHostV1 {
+    /* Size of this struct in bytes. */
+    uint32_t size;
+    /* 0; for later use. */
+    uint32_t flags;
+    /* Passed back to each callback. */
+    void *context;
+    /* Number of the process that is measured; the probe may run in another one. */
+    uint64_t process;
+    /* Writes a log line; level 0 debug, 1 info, 2 warn, 3 error. */
+    void (*log)(void *context, uint32_t level, LmbBytes text);
+    /* The symbol of a text, for columns of symbols; the same text has the same symbol for the life of the instance. */
+    uint32_t (*symbol)(void *context, LmbBytes text);
+    /* Takes rows during sample. What breaks the declaration ends the probe, whatever the call returns. */
+    void (*rows)(void *context, const LmbRowsV1 *rows);
+    /* Takes the answer of describe. */
+    void (*reply)(void *context, LmbBytes json);
+    /* Takes the reason before a call returns LMB_STATUS_FAULT; code 1 configuration, 2 data, 3 contract, 4 panic. */
+    void (*fault)(void *context, uint32_t code, LmbBytes message);
+} LmbProbeHostV1;
+
+/* Interface lmb.probe/1: a source of rows of kinds vendor.NAME.KIND, which the manifest declares. Calls never
+ * overlap, and none but destroy follows a fault. */
+typedef struct LmbProbeV1 {
+    /* Size of this struct in bytes. */
+    uint32_t size;
+    /* 0; for later use. */
+    uint32_t flags;
+    /* Replies with the JSON schema of the configuration. */
+    int32_t (*describe)(const LmbProbeHostV1 *host);
+    /* Creates an instance. config and run are JSON objects. */
+    int32_t (*open)(const LmbProbeHostV1 *host, LmbBytes config, LmbBytes run, void **instance);
+    /* The part of the run that is measured begins: what lies before does not count. */
+    int32_t (*start)(void *instance, const LmbProbeHostV1 *host);
+    /* Takes a sample: hands over what there is since the last one through LmbProbeHostV1.rows. The host stamps all
+     * rows of the call with the time at which it began. */
+    int32_t (*sample)(void *instance, const LmbProbeHostV1 *host);
+    /* The measured part is over: no sample follows. */
+    int32_t (*stop)(void *instance, const LmbProbeHostV1 *host);
+    /* Frees the instance. */
+    void (*destroy)(void *instance);
+} LmbProbeV1;
+
 /* -- end of what is generated ------------------------------------------------------------------ */
 
 /* The collector's functions, which the plugin's source defines:

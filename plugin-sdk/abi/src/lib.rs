@@ -289,6 +289,76 @@ pub struct CollectorV1 {
     pub destroy: unsafe extern "C" fn(instance: *mut c_void),
 }
 
+/// Rows that a probe hands over: whole columns, borrowed for the callback. The host checks lengths, widths and elements
+/// against the kind's declaration and copies; memory of its own never leaves it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RowsV1 {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Number of rows, at least 1.
+    pub rows: u32,
+    /// Position of the kind in the manifest.
+    pub kind: u32,
+    /// Number of columns: those of the manifest, in its order.
+    pub columns_len: u32,
+    /// The columns, without `t_ns`, which the host adds.
+    pub columns: *const ColumnV1,
+}
+
+/// The host's callbacks for a probe; valid during the call that receives them, on the calling thread only.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeHostV1 {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// 0; for later use.
+    pub flags: u32,
+    /// Passed back to each callback.
+    pub context: *mut c_void,
+    /// Number of the process that is measured; the probe may run in another one.
+    pub process: u64,
+    /// Writes a log line; level 0 debug, 1 info, 2 warn, 3 error.
+    pub log: unsafe extern "C" fn(context: *mut c_void, level: u32, text: Bytes),
+    /// The symbol of a text, for columns of symbols; the same text has the same symbol for the life of the instance.
+    pub symbol: unsafe extern "C" fn(context: *mut c_void, text: Bytes) -> u32,
+    /// Takes rows during `sample`. What breaks the declaration ends the probe, whatever the call returns.
+    pub rows: unsafe extern "C" fn(context: *mut c_void, rows: *const RowsV1),
+    /// Takes the answer of `describe`.
+    pub reply: unsafe extern "C" fn(context: *mut c_void, json: Bytes),
+    /// Takes the reason before a call returns [`STATUS_FAULT`]; code 1 configuration, 2 data, 3 contract, 4 panic.
+    pub fault: unsafe extern "C" fn(context: *mut c_void, code: u32, message: Bytes),
+}
+
+/// Interface `lmb.probe/1`: a source of rows of kinds `vendor.NAME.KIND`, which the manifest declares. Calls never
+/// overlap, and none but `destroy` follows a fault.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeV1 {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// 0; for later use.
+    pub flags: u32,
+    /// Replies with the JSON schema of the configuration.
+    pub describe: unsafe extern "C" fn(host: *const ProbeHostV1) -> i32,
+    /// Creates an instance. `config` and `run` are JSON objects.
+    pub open: unsafe extern "C" fn(
+        host: *const ProbeHostV1,
+        config: Bytes,
+        run: Bytes,
+        instance: *mut *mut c_void,
+    ) -> i32,
+    /// The part of the run that is measured begins: what lies before does not count.
+    pub start: unsafe extern "C" fn(instance: *mut c_void, host: *const ProbeHostV1) -> i32,
+    /// Takes a sample: hands over what there is since the last one through [`ProbeHostV1::rows`]. The host stamps all
+    /// rows of the call with the time at which it began.
+    pub sample: unsafe extern "C" fn(instance: *mut c_void, host: *const ProbeHostV1) -> i32,
+    /// The measured part is over: no sample follows.
+    pub stop: unsafe extern "C" fn(instance: *mut c_void, host: *const ProbeHostV1) -> i32,
+    /// Frees the instance.
+    pub destroy: unsafe extern "C" fn(instance: *mut c_void),
+}
+
 /// The root module that plugins written in Rust carry beside [`EntryV1`]. Never edited: growth goes through interface ids.
 #[repr(C)]
 #[derive(StableAbi)]

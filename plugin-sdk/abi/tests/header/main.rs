@@ -68,6 +68,9 @@ fn layouts() -> Vec<Layout> {
         CollectorV1 {
             size, flags, describe, subscribe, open, on_batch, lost_after, checkpoint, finish, destroy,
         }
+        RowsV1 { size, rows, kind, columns_len, columns }
+        ProbeHostV1 { size, flags, context, process, log, symbol, rows, reply, fault }
+        ProbeV1 { size, flags, describe, open, start, sample, stop, destroy }
     }
 }
 
