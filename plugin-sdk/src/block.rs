@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::column::{ColumnData, ColumnDef, Data, ElementType, KindDef};
 
 /// An owned, growable column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ColumnBuf {
     /// `u8` elements.
     U8(Vec<u8>),
@@ -65,6 +67,34 @@ impl ColumnBuf {
     /// Forgets the elements and keeps the memory.
     pub fn clear(&mut self) {
         each!(self, values => values.clear());
+    }
+
+    /// Whether elements of a view have the column's type.
+    fn is_of(&self, data: &Data<'_>) -> bool {
+        matches!(
+            (self, data),
+            (Self::U8(_), Data::U8(_))
+                | (Self::U16(_), Data::U16(_))
+                | (Self::U32(_), Data::U32(_))
+                | (Self::U64(_), Data::U64(_))
+                | (Self::I64(_), Data::I64(_))
+                | (Self::F32(_), Data::F32(_))
+                | (Self::F64(_), Data::F64(_))
+        )
+    }
+
+    /// Appends elements of the column's own type; others are left out.
+    fn append(&mut self, data: &Data<'_>) {
+        match (self, data) {
+            (Self::U8(own), Data::U8(values)) => own.extend_from_slice(values),
+            (Self::U16(own), Data::U16(values)) => own.extend_from_slice(values),
+            (Self::U32(own), Data::U32(values)) => own.extend_from_slice(values),
+            (Self::U64(own), Data::U64(values)) => own.extend_from_slice(values),
+            (Self::I64(own), Data::I64(values)) => own.extend_from_slice(values),
+            (Self::F32(own), Data::F32(values)) => own.extend_from_slice(values),
+            (Self::F64(own), Data::F64(values)) => own.extend_from_slice(values),
+            _ => {}
+        }
     }
 
     fn reserve(&mut self, elements: usize) {
@@ -217,6 +247,53 @@ impl Block {
         self.rows += 1;
     }
 
+    /// Whether further rows of these columns have the list widths of the rows already here.
+    pub fn has_widths(&self, columns: &[ColumnData<'_>]) -> bool {
+        self.rows == 0
+            || self
+                .widths
+                .iter()
+                .zip(columns)
+                .all(|(width, column)| *width == column.width)
+    }
+
+    /// Whether `rows` further rows fit.
+    pub fn has_room(&self, rows: u32) -> bool {
+        self.rows.saturating_add(rows) <= self.capacity
+    }
+
+    /// Appends whole columns of `rows` rows. The block may grow beyond its capacity.
+    ///
+    /// # Errors
+    /// A text naming the column whose type, width or length does not fit; nothing is appended then.
+    pub fn extend(&mut self, rows: u32, columns: &[ColumnData<'_>]) -> Result<(), String> {
+        let kind = Arc::clone(&self.kind);
+        if columns.len() != kind.columns.len() {
+            let (name, want, have) = (&kind.name, kind.columns.len(), columns.len());
+            return Err(format!("kind {name} has {want} columns, {have} given"));
+        }
+        for (def, column) in kind.columns.iter().zip(columns) {
+            check_shape(def, rows, (column.width, column.data.len()))?;
+        }
+        if !self.has_widths(columns) {
+            return Err(format!("kind {} has rows with lists of other widths", kind.name));
+        }
+        if let Some((def, _)) = kind
+            .columns
+            .iter()
+            .zip(columns.iter().zip(&self.columns))
+            .find(|(_, (column, own))| !own.is_of(&column.data))
+        {
+            return Err(format!("column {} is not {}", def.name, def.element.name()));
+        }
+        for (at, column) in columns.iter().enumerate() {
+            self.widths[at] = column.width;
+            self.columns[at].append(&column.data);
+        }
+        self.rows += rows;
+        Ok(())
+    }
+
     /// Forgets the rows and keeps the memory.
     pub fn clear(&mut self) {
         for column in &mut self.columns {
@@ -262,14 +339,17 @@ fn check_column(def: &ColumnDef, rows: u32, width: u32, column: &ColumnBuf) -> R
             def.element.name()
         ));
     }
+    check_shape(def, rows, (width, column.len()))
+}
+
+fn check_shape(def: &ColumnDef, rows: u32, (width, values): (u32, usize)) -> Result<(), String> {
     if (!def.list && width != 1) || (def.list && width == 0 && rows > 0) {
         return Err(format!("column {} has {width} values per row", def.name));
     }
-    if column.len() as u64 != u64::from(rows) * u64::from(width) {
+    if values as u64 != u64::from(rows) * u64::from(width) {
         return Err(format!(
-            "column {} has {} values, expected {rows} rows of {width}",
+            "column {} has {values} values, expected {rows} rows of {width}",
             def.name,
-            column.len()
         ));
     }
     Ok(())

@@ -61,7 +61,12 @@ pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 
 /// JSON schema of a collector's configuration.
 pub fn config_schema<C: Collector>() -> String {
-    let schema = schemars::schema_for!(C::Config);
+    schema_of::<C::Config>()
+}
+
+/// JSON schema of a configuration.
+pub fn schema_of<T: schemars::JsonSchema>() -> String {
+    let schema = schemars::schema_for!(T);
     serde_json::to_string(&schema).expect("a generated schema has only string keys")
 }
 
@@ -83,10 +88,22 @@ pub fn open<C: Collector>(config: &str, run: &str, resolved: &Resolved) -> Resul
 }
 
 fn parse_config<C: Collector>(config: &str) -> Result<C::Config, Fault> {
-    json::from_str::<C::Config>(if config.is_empty() { "{}" } else { config })
+    parse::<C::Config>(config)
+}
+
+/// Parses a configuration.
+///
+/// # Errors
+/// A configuration fault naming the offending key.
+pub fn parse<T: serde::de::DeserializeOwned>(config: &str) -> Result<T, Fault> {
+    json::from_str::<T>(if config.is_empty() { "{}" } else { config })
         .map_err(|error| Fault::config(format!("configuration: {error}")))
 }
 
-fn parse_run(run: &str) -> Result<RunInfo, Fault> {
+/// Parses run facts.
+///
+/// # Errors
+/// When the host sent something else.
+pub fn parse_run(run: &str) -> Result<RunInfo, Fault> {
     json::from_str(run).map_err(|error| Fault::contract(format!("run facts: {error}")))
 }

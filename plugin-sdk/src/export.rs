@@ -50,7 +50,13 @@ macro_rules! export {
             )]
             #[cfg(lmb_door = "dylib")]
             const _: () = {
-                $crate::__export_dylib!($collector, BYTES, LENGTH);
+                $crate::__export_dylib!(
+                    BYTES,
+                    LENGTH,
+                    $crate::__private::abi::CollectorV1,
+                    $crate::dylib::table::<$collector>(),
+                    $crate::manifest::COLLECTOR_INTERFACE
+                );
             };
         };
     };
@@ -68,6 +74,39 @@ macro_rules! export_builtin {
             const BYTES: [u8; LENGTH] =
                 $crate::manifest::bytes::<LENGTH>(&<$collector>::INFO, <$collector>::METRICS);
             $crate::__export_builtin!($collector, BYTES);
+        };
+    };
+}
+
+/// Exports a [`Probe`](crate::Probe) as a native library, the only door that probes have. Use it once per crate:
+/// `lm_bench_plugin::export_probe!(MyProbe);`
+#[cfg(not(target_arch = "wasm32"))]
+#[macro_export]
+macro_rules! export_probe {
+    ($probe:ty) => {
+        const _: () = {
+            use $crate::Probe as _;
+
+            const LENGTH: usize = $crate::manifest::probe_length(&<$probe>::INFO, <$probe>::KINDS);
+            const BYTES: [u8; LENGTH] =
+                $crate::manifest::probe_bytes::<LENGTH>(&<$probe>::INFO, <$probe>::KINDS);
+
+            #[allow(
+                unexpected_cfgs,
+                reason = "the crate that exports need not know the cfg of the door"
+            )]
+            #[cfg(lmb_door = "dylib")]
+            const _: () = {
+                $crate::__export_dylib!(
+                    BYTES,
+                    LENGTH,
+                    $crate::__private::abi::ProbeV1,
+                    $crate::dylib::probe_table::<$probe>(),
+                    $crate::manifest::PROBE_INTERFACE
+                );
+            };
+            // Elsewhere the manifest is made all the same, so that what is wrong with it shows early.
+            const _: &[u8] = &BYTES;
         };
     };
 }
@@ -144,16 +183,16 @@ macro_rules! __export_description {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_dylib {
-    ($collector:ty, $bytes:ident, $length:ident) => {
+    ($bytes:ident, $length:ident, $table_type:ty, $table:expr, $offered:expr) => {
         use $crate::__private::abi;
 
         #[cfg_attr(target_os = "linux", unsafe(link_section = ".lmb.manifest"))]
         #[used]
         static MANIFEST: [u8; $length] = $bytes;
-        static TABLE: abi::CollectorV1 = $crate::dylib::table::<$collector>();
+        static TABLE: $table_type = $table;
 
         unsafe extern "C" fn interface(id: abi::Bytes) -> *const ::core::ffi::c_void {
-            $crate::dylib::interface(id, &TABLE)
+            $crate::dylib::interface(id, $offered, &TABLE)
         }
 
         #[unsafe(export_name = "lmb_entry_v1")]
@@ -170,7 +209,7 @@ macro_rules! __export_dylib {
                 $crate::dylib::text(&MANIFEST)
             }
             extern "C" fn interface(id: $crate::dylib::RStr<'_>) -> *const ::core::ffi::c_void {
-                $crate::dylib::interface(abi::Bytes::of(id.as_str().as_bytes()), &TABLE)
+                $crate::dylib::interface(abi::Bytes::of(id.as_str().as_bytes()), $offered, &TABLE)
             }
             fn load() -> abi::RustEntryRef {
                 $crate::dylib::leak(abi::RustEntry {

@@ -192,6 +192,7 @@ mod layers;
 pub mod manifest;
 pub mod math;
 mod metric;
+mod probe;
 mod run_info;
 mod subscription;
 pub mod testing;
@@ -208,6 +209,7 @@ pub use column::{
 pub use fault::{Fault, FaultCode};
 pub use layers::{PhaseLayers, layer_label};
 pub use metric::{Direction, Labels, MAX_METRICS, Metric, MetricDef, MetricKind, MetricSink, Sink, Value};
+pub use probe::{Probe, ProbeColumn, ProbeHost, ProbeKind, ProbeSink};
 pub use run_info::{ModelInfo, Peak, RunInfo};
 pub use subscription::{
     DEFAULT_MAX_ROWS, Resolved, ResolvedColumn, ResolvedKind, Sampling, Subscription, Want,

@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::collector::Info;
+use crate::column::ElementType;
 use crate::metric::{Direction, MetricDef, MetricKind};
+use crate::probe::{ProbeColumn, ProbeKind};
 use crate::subscription::Subscription;
 
 /// Version of the manifest's own layout.
@@ -13,6 +15,8 @@ pub const SCHEMA: u32 = 1;
 pub const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Interface that collectors offer and the host looks up.
 pub const COLLECTOR_INTERFACE: &str = "lmb.collector/1";
+/// Interface that probes offer and the host looks up.
+pub const PROBE_INTERFACE: &str = "lmb.probe/1";
 /// Section of a native plugin that holds the manifest.
 pub const DYLIB_SECTION: &str = ".lmb.manifest";
 /// Custom section of a WASM plugin that holds the manifest.
@@ -54,6 +58,48 @@ pub struct Manifest {
     pub requires: Vec<String>,
     /// Metrics that it may report.
     pub metrics: Vec<MetricDecl>,
+    /// Kinds of events that it may produce, if it is a probe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindDecl>,
+}
+
+impl Manifest {
+    /// Whether it is the manifest of a probe.
+    pub fn is_probe(&self) -> bool {
+        self.requires.iter().any(|needs| needs == PROBE_INTERFACE)
+    }
+}
+
+/// The declaration of a kind as the host reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindDecl {
+    /// `vendor.NAME.KIND`.
+    pub name: String,
+    /// What one row stands for.
+    pub about: String,
+    /// Columns, without `t_ns`.
+    pub columns: Vec<ColumnDecl>,
+}
+
+/// The declaration of a probe's column as the host reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnDecl {
+    /// Name.
+    pub name: String,
+    /// Physical type of an element.
+    #[serde(rename = "type")]
+    pub element: ElementType,
+    /// Whether each row holds several values.
+    #[serde(default)]
+    pub list: bool,
+    /// Unit.
+    pub unit: String,
+    /// Whether values may be NaN or infinite.
+    #[serde(default)]
+    pub nonfinite: bool,
+    /// What the value means.
+    #[serde(default)]
+    pub about: String,
 }
 
 /// The declaration of a metric as the host reads it.
@@ -130,6 +176,16 @@ pub const fn bytes<const N: usize>(info: &Info, metrics: &[MetricDef]) -> [u8; N
     write::<N>(info, metrics).buffer
 }
 
+/// Length of the manifest of a probe in bytes.
+pub const fn probe_length(info: &Info, kinds: &[ProbeKind]) -> usize {
+    write_probe::<0>(info, kinds).length
+}
+
+/// The manifest of a probe; `N` is its [`probe_length`].
+pub const fn probe_bytes<const N: usize>(info: &Info, kinds: &[ProbeKind]) -> [u8; N] {
+    write_probe::<N>(info, kinds).buffer
+}
+
 /// Counts all bytes and keeps the first `N`: a first pass with `N = 0` measures, a second one writes.
 struct Json<const N: usize> {
     buffer: [u8; N],
@@ -180,8 +236,9 @@ impl<const N: usize> Json<N> {
     }
 }
 
-const fn write<const N: usize>(info: &Info, metrics: &[MetricDef]) -> Json<N> {
-    let mut json = Json {
+/// Who the plugin is and what it requires, up to the list of its metrics.
+const fn head<const N: usize>(info: &Info, interface: &str) -> Json<N> {
+    Json {
         buffer: [0; N],
         length: 0,
     }
@@ -192,8 +249,58 @@ const fn write<const N: usize>(info: &Info, metrics: &[MetricDef]) -> Json<N> {
     .field("license", info.license)
     .field("sdk", SDK_VERSION)
     .raw("\"requires\":[")
-    .string(COLLECTOR_INTERFACE)
-    .raw("],\"metrics\":[");
+    .string(interface)
+    .raw("],\"metrics\":[")
+}
+
+const fn write_probe<const N: usize>(info: &Info, kinds: &[ProbeKind]) -> Json<N> {
+    let mut json = head::<N>(info, PROBE_INTERFACE).raw("],\"kinds\":[");
+    let mut index = 0;
+    while index < kinds.len() {
+        let kind = &kinds[index];
+        if index > 0 {
+            json = json.byte(b',');
+        }
+        json = json
+            .byte(b'{')
+            .field("name", kind.name)
+            .field("about", kind.about)
+            .raw("\"columns\":[");
+        let mut at = 0;
+        while at < kind.columns.len() {
+            if at > 0 {
+                json = json.byte(b',');
+            }
+            json = write_column(json, &kind.columns[at]);
+            at += 1;
+        }
+        json = json.raw("]}");
+        index += 1;
+    }
+    json.raw("]}")
+}
+
+const fn write_column<const N: usize>(json: Json<N>, column: &ProbeColumn) -> Json<N> {
+    let json = json
+        .byte(b'{')
+        .field("name", column.name)
+        .field("type", column.element.name())
+        .field("unit", column.unit)
+        .field("about", column.about);
+    let json = if column.list {
+        json.raw("\"list\":true,")
+    } else {
+        json.raw("\"list\":false,")
+    };
+    if column.nonfinite {
+        json.raw("\"nonfinite\":true}")
+    } else {
+        json.raw("\"nonfinite\":false}")
+    }
+}
+
+const fn write<const N: usize>(info: &Info, metrics: &[MetricDef]) -> Json<N> {
+    let mut json = head::<N>(info, COLLECTOR_INTERFACE);
     let mut index = 0;
     while index < metrics.len() {
         if index > 0 {
@@ -271,6 +378,48 @@ mod tests {
         assert_eq!(manifest.metrics[0].direction, Direction::Lower);
         assert_eq!(manifest.metrics[0].labels, ["phase", "layer"]);
         assert_eq!(manifest.metrics[1].kind, MetricKind::Counter);
+    }
+
+    const KINDS: &[ProbeKind] = &[ProbeKind {
+        name: "vendor.acme.power",
+        about: "a \"sample\"",
+        columns: &[
+            ProbeColumn::new("mw", ElementType::F64, "mW").nonfinite(),
+            ProbeColumn::new("rails", ElementType::Sym, "1")
+                .list()
+                .about("names"),
+        ],
+    }];
+    const PROBE: [u8; probe_length(&INFO, KINDS)] = probe_bytes(&INFO, KINDS);
+
+    #[test]
+    fn the_manifest_of_a_probe_reads_back() {
+        let manifest: Manifest = serde_json::from_slice(&PROBE).expect("valid JSON");
+        assert!(manifest.is_probe() && manifest.metrics.is_empty());
+        let kind = &manifest.kinds[0];
+        assert_eq!(
+            (kind.name.as_str(), kind.about.as_str()),
+            ("vendor.acme.power", "a \"sample\"")
+        );
+        let columns: Vec<_> = kind
+            .columns
+            .iter()
+            .map(|column| {
+                (
+                    column.name.as_str(),
+                    column.element,
+                    column.list,
+                    column.nonfinite,
+                )
+            })
+            .collect();
+        assert_eq!(
+            columns,
+            [
+                ("mw", ElementType::F64, false, true),
+                ("rails", ElementType::Sym, true, false)
+            ]
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::kind_table::KindTable;
 use super::pump::Pump;
 use super::recorder::{Recorder, RecorderConfig, RecorderParts};
 use super::recording::RecordingWriter;
+use super::row_recorder::RowRecorder;
 use super::symbols::SymbolTable;
 
 /// Time between two looks at whether the collectors should still be waited for.
@@ -173,6 +174,11 @@ impl<S: EventSink + 'static> Collection<S> {
     /// The recorder of a further producer, to be dropped before the collection is finished.
     pub fn recorder(&self) -> Recorder {
         Recorder::new(&self.parts)
+    }
+
+    /// The recorder of a producer of kinds that are not built in, to be dropped before the collection is finished.
+    pub fn row_recorder(&self) -> RowRecorder {
+        RowRecorder::new(&self.parts)
     }
 
     /// Waits until everything that was handed over has been taken: by the collectors in live collection, else by the

@@ -184,6 +184,7 @@ mod tests {
                 declare("ratio", MetricKind::Gauge),
                 declare("times", MetricKind::Distribution),
             ],
+            kinds: Vec::new(),
         }
     }
 

@@ -228,6 +228,7 @@ fn manifest(file: &File) -> Manifest {
         sdk: SDK_VERSION.to_owned(),
         requires: vec![COLLECTOR_INTERFACE.to_owned()],
         metrics: file.metrics.iter().map(metric).collect(),
+        kinds: Vec::new(),
     }
 }
 

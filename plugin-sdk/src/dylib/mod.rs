@@ -1,5 +1,7 @@
-//! The native door, plugin side: C functions around a [`Collector`].
+//! The native door, plugin side: C functions around a [`Collector`] or a probe.
 #![allow(unsafe_code, reason = "this module is the dylib edge")]
+
+mod probe;
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,13 +11,13 @@ pub use abi_stable::library::{LibHeader, RootModuleResult};
 use abi_stable::prefix_type::PrefixTypeTrait;
 pub use abi_stable::std_types::RStr;
 use lm_bench_abi as abi;
+pub use probe::probe_table;
 
 use crate::batch::Batch;
 use crate::collector::{Collector, Host, LogLevel};
 use crate::column::{ColumnData, Data};
 use crate::erased::{self, Instance};
 use crate::fault::{Fault, FaultCode};
-use crate::manifest::COLLECTOR_INTERFACE;
 use crate::metric::{Metric, MetricSink, Value};
 
 /// The table of a collector's functions.
@@ -34,11 +36,11 @@ pub const fn table<C: Collector>() -> abi::CollectorV1 {
     }
 }
 
-/// Looks an interface up.
-pub fn interface(id: abi::Bytes, table: &'static abi::CollectorV1) -> *const c_void {
+/// Looks an interface up: the one that is `offered`, or none.
+pub fn interface<T>(id: abi::Bytes, offered: &str, table: &'static T) -> *const c_void {
     // SAFETY: the host lends the id for the call.
     let id = unsafe { id.as_slice() };
-    if id == COLLECTOR_INTERFACE.as_bytes() {
+    if id == offered.as_bytes() {
         std::ptr::from_ref(table).cast()
     } else {
         std::ptr::null()
@@ -295,6 +297,28 @@ fn column(column: &abi::ColumnV1) -> Result<ColumnData<'_>, Fault> {
         width: column.width,
         data,
     })
+}
+
+/// A column as the contract has it.
+fn view(column: &ColumnData<'_>) -> abi::ColumnV1 {
+    fn parts<T>(values: &[T]) -> *const c_void {
+        values.as_ptr().cast()
+    }
+    let (element, data) = match column.data {
+        Data::U8(values) => (abi::element::U8, parts(values)),
+        Data::U16(values) => (abi::element::U16, parts(values)),
+        Data::U32(values) => (abi::element::U32, parts(values)),
+        Data::U64(values) => (abi::element::U64, parts(values)),
+        Data::I64(values) => (abi::element::I64, parts(values)),
+        Data::F32(values) => (abi::element::F32, parts(values)),
+        Data::F64(values) => (abi::element::F64, parts(values)),
+    };
+    abi::ColumnV1 {
+        data,
+        len: column.data.len() as u64,
+        width: column.width,
+        element,
+    }
 }
 
 unsafe extern "C" fn checkpoint(instance: *mut c_void, host: *const abi::HostV1) -> i32 {
