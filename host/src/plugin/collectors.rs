@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lm_bench_plugin::RunInfo;
 
@@ -33,6 +34,10 @@ pub struct Requests {
     pub defaults: bool,
     /// Configuration by id.
     pub config: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
+    /// Time between two samples of each probe, above zero.
+    pub probe_period: Duration,
+    /// Whether nothing is measured, so that probes are refused.
+    pub replay: bool,
 }
 
 /// What the collectors of a run need to be recorded.
@@ -78,7 +83,7 @@ impl Collectors {
         let loader = Loader::new(&found, policy)?;
         let run = serde_json::to_string(run).map_err(|error| PluginError::Runtime(error.to_string()))?;
         let mut members = Vec::new();
-        for found in found {
+        for found in found.into_iter().filter(|found| !found.manifest.is_probe()) {
             let member = loader.load(found, requests)?;
             members.push(start(member, &run, kinds, policy)?);
         }
@@ -150,6 +155,12 @@ pub(super) fn find(requests: &Requests, policy: &Policy) -> Result<Vec<Found>, P
             return Err(PluginError::Twice { id, first, second });
         }
         admission.permit(&found)?;
+        if found.manifest.is_probe() && requests.replay {
+            return Err(PluginError::ProbeInReplay(found.manifest.id));
+        }
+        if found.manifest.is_probe() && found.door() != Door::Dylib {
+            return Err(PluginError::ProbeDoor(found.manifest.id));
+        }
         all.push(found);
     }
     if requests.defaults {
@@ -303,7 +314,7 @@ fn cache_folder(policy: &Policy) -> Result<PathBuf, String> {
         .ok_or_else(|| "there is no home folder to keep it in".to_owned())
 }
 
-fn config_error(found: &Found, message: String) -> PluginError {
+pub(super) fn config_error(found: &Found, message: String) -> PluginError {
     let (id, version) = (found.manifest.id.clone(), found.manifest.version.clone());
     PluginError::Config { id, version, message }
 }

@@ -11,7 +11,8 @@ use super::error::PluginError;
 use super::failure::Failure;
 use super::limits::Policy;
 use super::registry::Found;
-use super::wasm;
+use super::{probes, wasm};
+use crate::clock::Clock;
 
 /// Who tells the schema of a plugin's configuration.
 pub(super) enum Schema {
@@ -32,6 +33,14 @@ pub(super) fn describe(found: &Found, schema: &Schema, policy: &Policy) -> Resul
         place: found.place(),
         reason: reason.to_string(),
     };
+    if found.manifest.is_probe() {
+        let mut probe = probes::session(found, policy, &Clock::start())?;
+        let json = probe.describe().map_err(|failure| silent(&failure))?;
+        return Ok(Description {
+            config: serde_json::from_str(&json).map_err(|error| silent(&error))?,
+            subscription: None,
+        });
+    }
     let loader = Loader::new(std::slice::from_ref(found), policy)?;
     let mut session = loader.session(found)?;
     let read = |json: String| serde_json::from_str(&json).map_err(|error| silent(&error));

@@ -9,6 +9,7 @@ use super::identity::ManifestError;
 use super::pack::{LockError, UseError};
 use super::resolve::Unresolved;
 use super::wasm::ComponentError;
+use crate::events::KindError;
 
 /// Why a plugin cannot take part in a run.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,17 @@ pub enum PluginError {
         /// Why.
         source: std::io::Error,
     },
+    /// A probe was asked for where nothing is measured.
+    #[error(
+        "{0} is a probe, and a replay takes no samples: the rows of the run's probes are in the recording, leave it out"
+    )]
+    ProbeInReplay(String),
+    /// A probe is not a native library.
+    #[error("{0} is a probe, but no native library: build it with `lm-bench plugin build DIR --door dylib`")]
+    ProbeDoor(String),
+    /// The kinds of two probes do not go together.
+    #[error("the probes cannot run together: {0}")]
+    Kinds(KindError),
     /// The text is neither an id nor a path.
     #[error("{0:?} is no plugin: give an id (a-z, 0-9 and -) or a path with a / in it")]
     NoTarget(String),

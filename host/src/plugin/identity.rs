@@ -7,7 +7,7 @@ use lm_bench_plugin::manifest::{self, Description, Manifest, MetricDecl};
 use super::limits::Limits;
 
 /// Interfaces that this version offers to plugins.
-pub(crate) const INTERFACES: &[&str] = &[manifest::COLLECTOR_INTERFACE];
+pub(crate) const INTERFACES: &[&str] = &[manifest::COLLECTOR_INTERFACE, manifest::PROBE_INTERFACE];
 /// A manifest is a page of text; more is no manifest.
 const MANIFEST_BYTES: usize = 1 << 20;
 
@@ -136,6 +136,48 @@ pub(crate) fn is_metric_name(text: &str, max: usize) -> bool {
             .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.'))
 }
 
+/// Checks what a probe declares; a collector declares no kinds.
+fn check_kinds(manifest: &Manifest) -> Result<(), String> {
+    const MOST: usize = 64;
+    let both = manifest
+        .requires
+        .iter()
+        .any(|needs| needs == manifest::COLLECTOR_INTERFACE);
+    match (manifest.is_probe(), manifest.kinds.len()) {
+        (false, 0) => return Ok(()),
+        (false, _) => {
+            return Err(format!(
+                "it declares kinds and does not require {}",
+                manifest::PROBE_INTERFACE
+            ));
+        }
+        (true, 1..=MOST) if !both && manifest.metrics.is_empty() => {}
+        (true, 1..=MOST) => return Err("a probe is no collector and reports no metrics".to_owned()),
+        (true, kinds) => return Err(format!("a probe of {kinds} kinds, 1 to {MOST} are allowed")),
+    }
+    for kind in &manifest.kinds {
+        let parts: Vec<&str> = kind.name.split('.').collect();
+        let named = matches!(parts.as_slice(), ["vendor", vendor, kind] if is_word(vendor) && is_word(kind));
+        if !named {
+            return Err(format!("kind {:?} is not named vendor.NAME.KIND", kind.name));
+        }
+        for column in &kind.columns {
+            if !is_word(&column.name) || column.name == "t_ns" {
+                return Err(format!("column {:?} of {} is not usable", column.name, kind.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a text is a part of a kind's name or the name of a column.
+fn is_word(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+}
+
 fn check(manifest: &Manifest, limits: &Limits) -> Result<(), String> {
     let Manifest {
         id,
@@ -152,6 +194,7 @@ fn check(manifest: &Manifest, limits: &Limits) -> Result<(), String> {
             "{id:?} is no id (2 to 63 of a-z, 0-9 and -, a letter first)"
         ));
     }
+    check_kinds(manifest)?;
     let texts = [version, about, license, sdk].into_iter().chain(requires);
     for text in texts {
         if text.len() > limits.text_bytes || text.chars().any(char::is_control) {

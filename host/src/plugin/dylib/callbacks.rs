@@ -14,7 +14,7 @@ use crate::plugin::math::for_each_function;
 use crate::plugin::session::HostSide;
 
 /// Largest answer of `describe` and `subscribe` in bytes.
-const REPLY_BYTES: usize = 1 << 20;
+pub(super) const REPLY_BYTES: usize = 1 << 20;
 
 macro_rules! table {
     ($($name:ident($($argument:ident),+);)+) => {{
@@ -88,7 +88,7 @@ unsafe fn with<T>(context: *mut c_void, fallback: T, call: impl FnOnce(&mut Call
 ///
 /// # Safety
 /// As [`abi::Bytes::as_slice`].
-unsafe fn text(bytes: abi::Bytes, max: usize) -> String {
+pub(super) unsafe fn text(bytes: abi::Bytes, max: usize) -> String {
     let bytes = abi::Bytes {
         ptr: bytes.ptr,
         len: bytes.len.min(max),
@@ -97,13 +97,18 @@ unsafe fn text(bytes: abi::Bytes, max: usize) -> String {
     String::from_utf8_lossy(unsafe { bytes.as_slice() }).into_owned()
 }
 
-unsafe extern "C" fn log(context: *mut c_void, level: u32, line: abi::Bytes) {
-    let level = match level {
+/// A severity by its number.
+pub(super) fn level(number: u32) -> LogLevel {
+    match number {
         0 => LogLevel::Debug,
         1 => LogLevel::Info,
         2 => LogLevel::Warn,
         _ => LogLevel::Error,
-    };
+    }
+}
+
+unsafe extern "C" fn log(context: *mut c_void, level: u32, line: abi::Bytes) {
+    let level = self::level(level);
     // SAFETY: the plugin passes its context back and lends the text for the callback.
     unsafe {
         with(context, (), |callbacks| {

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use lm_bench_abi as abi;
-use lm_bench_plugin::manifest::COLLECTOR_INTERFACE;
+use lm_bench_plugin::manifest::{COLLECTOR_INTERFACE, PROBE_INTERFACE};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::elf::LibraryFacts;
@@ -58,6 +58,16 @@ impl Table {
     }
 }
 
+/// The functions of a loaded probe. They live as long as the process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProbeTable(&'static abi::ProbeV1);
+
+impl ProbeTable {
+    pub(super) fn functions(self) -> &'static abi::ProbeV1 {
+        self.0
+    }
+}
+
 /// A copy of a library's bytes that nobody can change any more, so that what was checked is what is loaded.
 #[derive(Debug)]
 pub(crate) struct Sealed {
@@ -89,24 +99,39 @@ fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Loads a library from the bytes that were checked. From here on it can do anything that this process can.
-/// The same bytes are loaded once in a process, because they are never unloaded.
+/// Loads a library from the bytes that were checked and finds the functions of its collector. From here on it can do
+/// anything that this process can.
 ///
 /// # Errors
 /// When it cannot be loaded, or is not what its file said.
 pub(super) fn load(sealed: Sealed, facts: &LibraryFacts) -> Result<Table, LibraryError> {
-    static LOADED: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
-    // A panic while the lock is held leaves the map whole: entries are only added.
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(table) = loaded.get(&sealed.sha256) {
-        return Ok(*table);
-    }
-    let table = load_new(sealed.memory, facts)?;
-    loaded.insert(sealed.sha256, table);
-    Ok(table)
+    let entry = entry_of(sealed, facts)?;
+    Ok(Table(table(entry, COLLECTOR_INTERFACE)?))
 }
 
-fn load_new(memory: File, facts: &LibraryFacts) -> Result<Table, LibraryError> {
+/// As [`load`], for a probe.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn load_probe(sealed: Sealed, facts: &LibraryFacts) -> Result<ProbeTable, LibraryError> {
+    let entry = entry_of(sealed, facts)?;
+    Ok(ProbeTable(table(entry, PROBE_INTERFACE)?))
+}
+
+/// The same bytes are loaded once in a process, because they are never unloaded.
+fn entry_of(sealed: Sealed, facts: &LibraryFacts) -> Result<&'static abi::EntryV1, LibraryError> {
+    static LOADED: Mutex<BTreeMap<String, &'static abi::EntryV1>> = Mutex::new(BTreeMap::new());
+    // A panic while the lock is held leaves the map whole: entries are only added.
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(entry) = loaded.get(&sealed.sha256) {
+        return Ok(entry);
+    }
+    let entry = load_new(sealed.memory, facts)?;
+    loaded.insert(sealed.sha256, entry);
+    Ok(entry)
+}
+
+fn load_new(memory: File, facts: &LibraryFacts) -> Result<&'static abi::EntryV1, LibraryError> {
     // Never closed: the loader tells libraries apart by path, and the next plugin's descriptor would get the same
     // number and so this library.
     let memory = ManuallyDrop::new(memory);
@@ -116,9 +141,9 @@ fn load_new(memory: File, facts: &LibraryFacts) -> Result<Table, LibraryError> {
         .map_err(|error| LibraryError::Link(link_error(&error)))?;
     // Never closed; see RTLD_NODELETE.
     let library = ManuallyDrop::new(library);
-    let table = entry(&library, facts)?;
+    let entry = entry(&library, facts)?;
     check_root(&library, facts)?;
-    Ok(table)
+    Ok(entry)
 }
 
 fn link_error(error: &libloading::Error) -> String {
@@ -131,7 +156,7 @@ fn link_error(error: &libloading::Error) -> String {
     text
 }
 
-fn entry(library: &Library, facts: &LibraryFacts) -> Result<Table, LibraryError> {
+fn entry(library: &Library, facts: &LibraryFacts) -> Result<&'static abi::EntryV1, LibraryError> {
     let invalid = |text: &str| LibraryError::Entry(text.to_owned());
     // SAFETY: the symbol is data of type `EntryV1`; nothing of it is read before magic and size are checked.
     let symbol = unsafe { library.get::<*const abi::EntryV1>(abi::ENTRY_SYMBOL.as_bytes()) }
@@ -166,34 +191,42 @@ fn entry(library: &Library, facts: &LibraryFacts) -> Result<Table, LibraryError>
     if !same {
         return Err(invalid("its manifest differs from the one in the file"));
     }
-    // SAFETY: the contract of `EntryV1::interface`.
-    let table = unsafe { (entry.interface)(abi::Bytes::of(COLLECTOR_INTERFACE.as_bytes())) };
-    collector(table.cast())
+    Ok(entry)
 }
 
-fn collector(table: *const abi::CollectorV1) -> Result<Table, LibraryError> {
-    const WORDS: usize = size_of::<abi::CollectorV1>() / size_of::<usize>();
+/// A table of functions whose first field is its size.
+///
+/// # Safety
+/// The type must be plain data: a `u32` with the size of the whole, another one with flags, and then functions alone.
+unsafe trait Sized32 {}
+// SAFETY: both are `repr(C)` and laid out so.
+unsafe impl Sized32 for abi::CollectorV1 {}
+// SAFETY: as above.
+unsafe impl Sized32 for abi::ProbeV1 {}
+
+/// Asks an entry for the table of an interface.
+fn table<T: Sized32>(entry: &abi::EntryV1, interface: &str) -> Result<&'static T, LibraryError> {
     let invalid = |text: &str| LibraryError::Entry(text.to_owned());
+    // SAFETY: the contract of `EntryV1::interface`.
+    let table = unsafe { (entry.interface)(abi::Bytes::of(interface.as_bytes())) }.cast::<T>();
     if table.is_null() {
-        return Err(LibraryError::Entry(format!(
-            "it does not offer {COLLECTOR_INTERFACE}"
-        )));
+        return Err(LibraryError::Entry(format!("it does not offer {interface}")));
     }
     if !table.is_aligned() {
         return Err(invalid("its table of functions has no address"));
     }
     // SAFETY: each table starts with its size.
-    let size = unsafe { (&raw const (*table).size).read() };
-    if (size as usize) < size_of::<abi::CollectorV1>() {
+    let size = unsafe { table.cast::<u32>().read() };
+    if (size as usize) < size_of::<T>() {
         return Err(invalid("its table of functions is smaller than version 1 has it"));
     }
     // SAFETY: a table of the known size. After its size and flags it holds nothing but functions.
-    let functions = unsafe { std::slice::from_raw_parts(table.cast::<usize>(), WORDS) };
+    let functions = unsafe { std::slice::from_raw_parts(table.cast::<usize>(), size_of::<T>() / size_of::<usize>()) };
     if functions[1..].contains(&0) {
         return Err(invalid("its table lacks a function"));
     }
     // SAFETY: a table of the asked interface and of at least the known size, never unloaded.
-    Ok(Table(unsafe { &*table }))
+    Ok(unsafe { &*table })
 }
 
 /// Checks the layout of the `abi_stable` root of plugins in Rust; plugins in other languages have none.

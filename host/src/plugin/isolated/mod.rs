@@ -13,11 +13,13 @@ mod child;
 mod columns;
 mod confine;
 mod offspring;
+mod probe;
 mod process;
 mod session;
 mod wire;
 
 pub use child::serve;
+pub(crate) use probe::IsolatedProbe;
 pub(crate) use session::IsolatedSession;
 
 /// Argument of this program that makes it the process of a plugin.

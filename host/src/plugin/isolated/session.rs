@@ -24,10 +24,10 @@ const SYMBOL_BYTES: usize = SMALL_FRAME / 4;
 pub(crate) struct IsolatedSession {
     process: Process,
     columns: SharedColumns,
-    host: HostSide,
+    pub(super) host: HostSide,
     /// Number of symbols that the child knows.
     symbols: usize,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// Most memory that the plugin may hold, with the pages of its library.
     memory_limit: usize,
     peak_memory: Option<u64>,
@@ -81,6 +81,7 @@ impl IsolatedSession {
         let call = Call::Load {
             limits: Box::new(self.limits.clone()),
             sha256: file.sha256.clone(),
+            process: u64::from(std::process::id()),
         };
         // Pages of a mapped library count as memory when they are used.
         self.memory_limit = self.limits.memory_bytes.saturating_add(file.bytes.len());
@@ -105,7 +106,7 @@ impl IsolatedSession {
         SMALL_FRAME + self.limits.report_bytes + self.limits.log_bytes
     }
 
-    fn call(&mut self, call: &Call, limit: Duration) -> Result<Reply, Failure> {
+    pub(super) fn call(&mut self, call: &Call, limit: Duration) -> Result<Reply, Failure> {
         if let Some(failure) = self.failed.take() {
             return Err(failure);
         }
@@ -158,7 +159,7 @@ impl IsolatedSession {
         })
     }
 
-    fn done(&mut self, call: &Call, limit: Duration) -> Result<(), Failure> {
+    pub(super) fn done(&mut self, call: &Call, limit: Duration) -> Result<(), Failure> {
         match self.call(call, limit)? {
             Reply::Done => Ok(()),
             _ => Err(unexpected()),
@@ -183,7 +184,7 @@ fn while_loading(failure: Failure) -> Failure {
     }
 }
 
-fn unexpected() -> Failure {
+pub(super) fn unexpected() -> Failure {
     Failure::contract("its process gave an answer to another call")
 }
 

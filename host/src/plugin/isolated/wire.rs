@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::ColumnPlace;
 use crate::plugin::failure::Failure;
 use crate::plugin::limits::Limits;
+use crate::plugin::probes::Sample;
 
 /// First word of the child. Both sides are the same program, so a difference means that the program was replaced.
 pub(super) const HELLO: &str = concat!("lm-bench plugin process ", env!("CARGO_PKG_VERSION"));
@@ -23,6 +24,8 @@ pub(super) enum Call {
     Load {
         limits: Box<Limits>,
         sha256: String,
+        /// The process that is measured.
+        process: u64,
     },
     /// Texts of symbols after those before. It has no answer.
     Symbols(Vec<String>),
@@ -43,6 +46,13 @@ pub(super) enum Call {
     },
     Checkpoint,
     Finish,
+    ProbeOpen {
+        config: String,
+        run: String,
+    },
+    ProbeStart,
+    ProbeSample,
+    ProbeStop,
 }
 
 /// A batch without its columns, which lie in the shared memory.
@@ -63,6 +73,7 @@ pub(super) enum Reply {
     Text(String),
     Subscription(Subscription),
     Metrics(Vec<Metric>),
+    Sample(Sample),
     /// The library could not be loaded.
     NotLoaded(String),
 }
