@@ -107,6 +107,7 @@ pub(crate) fn request(target: &str, id: &str, config: &serde_json::Value) -> Req
         plugins: vec![target.to_owned()],
         defaults: false,
         config: BTreeMap::from([(id.to_owned(), config)]),
+        ..Requests::default()
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::model::LoadFormat;
-use crate::plan::{Collect, Instrument, MaxOverhead, OutputFormat, PluginConfig, PromptSource};
+use crate::plan::{Collect, Instrument, MaxOverhead, OutputFormat, PluginConfig, ProbePeriod, PromptSource};
 use crate::stats::Percent;
 
 /// Largest integer of a plan: TOML has none above.
@@ -133,6 +133,11 @@ pub(super) struct MeasurementArgs {
     #[arg(long, value_name = "P%")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_overhead: Option<MaxOverhead>,
+
+    /// Time between two samples of each probe, such as 10ms or 1s [default: 100ms]
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_period: Option<ProbePeriod>,
 
     /// Write the events to NAME.lmrec for `replay`
     #[arg(long, value_name = "NAME.lmrec")]

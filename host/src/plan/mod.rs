@@ -18,9 +18,11 @@ use crate::stats::Percent;
 
 mod overhead;
 mod overlay;
+mod period;
 
 pub use overhead::{MaxOverhead, OverheadError};
 pub use overlay::{PlanError, resolve};
+pub use period::{PeriodError, ProbePeriod};
 
 /// Longest plan file accepted.
 const MAX_PLAN_BYTES: u64 = 1 << 20;
@@ -107,6 +109,8 @@ pub struct PluginPlan {
     pub in_process: bool,
     /// Whether the same events lead to the same outcome on every machine.
     pub deterministic: bool,
+    /// Time between two samples of each probe; `None` where nothing is measured and probes are refused.
+    pub probe_period: Option<ProbePeriod>,
     /// Configuration of each plugin by id.
     pub config: PluginConfig,
     /// What each plugin may take.
@@ -169,6 +173,8 @@ pub struct RunPlan {
     /// Ends calls of WASM plugins by fuel instead of time, so that the same events lead to the same outcome on every
     /// machine; refuses native plugins.
     pub deterministic: bool,
+    /// Time between two samples of each probe, `1ms` to `3600s`.
+    pub probe_period: ProbePeriod,
     /// Configuration of plugins: key and value by plugin id.
     pub plugin_config: PluginConfig,
     /// What each plugin may take of memory, time and space in the result.
@@ -215,6 +221,7 @@ impl Default for RunPlan {
             allow_native: false,
             in_process: false,
             deterministic: false,
+            probe_period: ProbePeriod::default(),
             plugin_config: PluginConfig::new(),
             plugin_limits: Limits::default(),
             metric_percentiles: Percent::DEFAULT.to_vec(),
@@ -251,6 +258,7 @@ impl RunPlan {
             allow_native: self.allow_native,
             in_process: self.in_process,
             deterministic: self.deterministic,
+            probe_period: Some(self.probe_period),
             config: self.plugin_config.clone(),
             limits: self.plugin_limits.clone(),
         }

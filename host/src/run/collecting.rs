@@ -11,7 +11,7 @@ use crate::events::{
     SymbolTable,
 };
 use crate::plan::{Collect, PluginPlan, RunPlan};
-use crate::plugin::{CacheState, CollectorOutcome, Collectors, Policy, Requests};
+use crate::plugin::{CacheState, CollectorOutcome, Collectors, Policy, ProbeOutcome, Probes, Requests};
 
 /// Ending that names a recording.
 const RECORDING_EXTENSION: &str = "lmrec";
@@ -22,6 +22,8 @@ fn requests(plan: &PluginPlan) -> (Requests, Policy) {
         plugins: plan.requests.clone(),
         defaults: plan.defaults,
         config: plan.config.clone(),
+        probe_period: plan.probe_period.unwrap_or_default().time(),
+        replay: plan.probe_period.is_none(),
     };
     let policy = Policy {
         allow_native: plan.allow_native,
@@ -58,6 +60,33 @@ pub(super) fn collectors(
 ) -> Result<Collectors, RunError> {
     let (requests, policy) = requests(plan);
     Ok(Collectors::load(&requests, info, kinds, &policy)?)
+}
+
+/// Loads and opens the probes that a plan asks for.
+pub(super) fn probes(plan: &RunPlan, info: &RunInfo) -> Result<Probes, RunError> {
+    let (requests, policy) = requests(&plan.plugins());
+    let probes = Probes::load(&requests, info, &policy)?;
+    if plan.observer_effect && !probes.is_empty() {
+        let text = "--observer-effect compares iterations with and without collectors, and probes sample in both: \
+                    leave the probes out, or --observer-effect";
+        return Err(RunError::Unsupported(text.to_owned()));
+    }
+    Ok(probes)
+}
+
+/// What probes logged.
+pub(super) fn remarks_of_probes(outcomes: &[ProbeOutcome]) -> Vec<String> {
+    let of_one = |outcome: &ProbeOutcome| {
+        let id = &outcome.manifest.id;
+        let refused = (outcome.log_refused > 0)
+            .then(|| format!("{id}: {} more log lines were refused", outcome.log_refused));
+        let lines = outcome
+            .log
+            .iter()
+            .map(|line| format!("{id}: {:?}: {}", line.level, line.text));
+        lines.chain(refused).collect::<Vec<_>>()
+    };
+    outcomes.iter().flat_map(of_one).collect()
 }
 
 /// What the user should know about the plugins of a run beside the result.
@@ -103,10 +132,9 @@ pub(super) fn remarks_after(outcomes: &[CollectorOutcome]) -> Vec<String> {
 /// Starts to collect.
 pub(super) fn start(
     plan: &RunPlan,
-    clock: &Clock,
+    (clock, kinds): (&Clock, KindTable),
     collectors: Collectors,
 ) -> Result<(Recorder, Collection<Collectors>), RunError> {
-    let kinds = KindTable::builtin();
     let recording = plan
         .record
         .as_deref()

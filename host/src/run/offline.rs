@@ -7,10 +7,10 @@ use super::record::{self, Facts, Parts, Reported, seconds};
 use super::{Finished, Progress, RunError, Stop, collecting, engine, facts, observer};
 use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::events::{Collected, Collection, EventSink, KindTable, Recorder, SinkError, Watch};
+use crate::events::{Collected, Collection, EventSink, Recorder, SinkError, Watch};
 use crate::model::Tokenizer;
 use crate::plan::RunPlan;
-use crate::plugin::{CollectorOutcome, Collectors};
+use crate::plugin::{CollectorOutcome, Collectors, ProbeOutcome, RunningProbes};
 use crate::probe::machine;
 use crate::report::{Note, RunRecord};
 use crate::workload::{PromptTokens, Prompts};
@@ -26,9 +26,11 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     observer::check_pairs_of_plan(plan)?;
     let mut prepared = prepare(plan, &clock, (progress, stop))?;
     let run_info = prepared.run_info;
-    let collectors = collecting::collectors(&plan.plugins(), &run_info, &KindTable::builtin())?;
+    let probes = collecting::probes(plan, &run_info)?;
+    let kinds = probes.kinds()?;
+    let collectors = collecting::collectors(&plan.plugins(), &run_info, &kinds)?;
     let remarks = collecting::remarks_before(&collectors);
-    let (recorder, collection) = collecting::start(plan, &clock, collectors)?;
+    let (recorder, collection) = collecting::start(plan, (&clock, kinds.clone()), collectors)?;
     let sampled_every = recorder.sampled_every();
     // Again, since what the collectors want may need more pairs, and depends on the model.
     observer::check_pairs(plan, sampled_every)?;
@@ -43,7 +45,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
         stop,
         progress: &mut *progress,
     };
-    let parts = drive(&mut driver)?;
+    let (parts, probes) = drive(&mut driver, || probes.start(&kinds, || collection.row_recorder()))?;
     let recorder = driver.recorder;
     let collecting_ns = clock.now_ns();
     let collected = collect(collection, recorder, (progress, stop, &parts.done))?;
@@ -58,6 +60,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
     let ended = Ended {
         done: parts.done,
         collected,
+        probes,
         collecting_ns,
         remarks,
     };
@@ -70,6 +73,7 @@ pub fn offline(plan: &RunPlan, progress: &mut dyn Progress, stop: &Stop) -> Resu
 struct Ended {
     done: Done,
     collected: Collected<Collectors>,
+    probes: Vec<ProbeOutcome>,
     collecting_ns: u64,
     remarks: Vec<String>,
 }
@@ -84,6 +88,7 @@ fn finish(
     let collected = ended.collected;
     let outcomes = collected.collectors.finish();
     ended.remarks.extend(collecting::remarks_after(&outcomes));
+    ended.remarks.extend(collecting::remarks_of_probes(&ended.probes));
     record.timings.collect_s = Some(seconds(clock.now_ns() - ended.collecting_ns));
     record.duration_s = seconds(clock.now_ns());
     record::add_collected(&mut record, &collected.totals);
@@ -93,6 +98,7 @@ fn finish(
         cut: collected.rows_cut > 0,
     };
     record::add_outcomes(&mut record, &reported, &plan.metric_percentiles);
+    record::add_probes(&mut record, &ended.probes, reported.duration_ns);
     let fault = collected.collectors_fault;
     record.judge(objections(&ended.done, fault, collected.rows_cut));
     let recording_failed = collected.recording.and_then(|recording| {
@@ -101,7 +107,8 @@ fn finish(
     Finished {
         remarks: ended.remarks,
         recording_failed,
-        quarantined: outcomes.iter().any(CollectorOutcome::quarantined),
+        quarantined: outcomes.iter().any(CollectorOutcome::quarantined)
+            || ended.probes.iter().any(ProbeOutcome::failed),
         interrupted: ended.done.interrupted || reported.cut,
         record,
     }
@@ -182,13 +189,19 @@ fn shape(plan: &RunPlan) -> Loop {
     }
 }
 
-fn drive<S: EventSink + 'static>(driver: &mut Driver<'_, S>) -> Result<Parts, RunError> {
+/// Probes sample in the measured part alone.
+fn drive<S: EventSink + 'static>(
+    driver: &mut Driver<'_, S>,
+    start_probes: impl FnOnce() -> RunningProbes,
+) -> Result<(Parts, Vec<ProbeOutcome>), RunError> {
     driver.engine.record_load(&mut driver.recorder);
     driver.progress.stage("warming up");
     let warmup = driver.warm_up()?;
     driver.progress.stage("measuring");
-    let done = driver.measure()?;
-    Ok(Parts { warmup, done })
+    let probes = start_probes();
+    let done = driver.measure();
+    let probes = probes.stop();
+    Ok((Parts { warmup, done: done? }, probes))
 }
 
 /// Reasons against the result that only the driver knows.
@@ -217,7 +230,7 @@ mod tests {
     use lm_bench_plugin::kinds::step;
 
     use super::*;
-    use crate::events::{CollectMode, CollectionSetup, Delivery, RecorderConfig, SymbolTable};
+    use crate::events::{CollectMode, CollectionSetup, Delivery, KindTable, RecorderConfig, SymbolTable};
 
     /// Asks the run to end once the collectors have had a batch.
     struct Impatient {

@@ -9,10 +9,10 @@ use super::RunError;
 use super::driver::Done;
 use crate::events::{RecordingWriter, SinkError, Totals};
 use crate::plan::{PluginPlan, RunPlan};
-use crate::plugin::{CollectorOutcome, Door};
+use crate::plugin::{CollectorOutcome, Door, ProbeOutcome};
 use crate::report::{
     Counts, EngineFacts, Environment, EventLosses, EventTotals, Headline, Iteration, ModelFacts, Note,
-    PluginDoor, PluginRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share,
+    PluginDoor, PluginRecord, ProbeRecord, RunRecord, Timings, TokenSource, Warmup, config_sha256, cpu_share,
     metric_records, ns_per_row,
 };
 use crate::stats::Percent;
@@ -163,6 +163,39 @@ pub(super) fn add_outcomes(record: &mut RunRecord, reported: &Reported<'_>, perc
         .metrics
         .sort_by(|a, b| (&a.plugin, &a.name, &a.labels).cmp(&(&b.plugin, &b.name, &b.labels)));
     record.plugins.sort_by(|a, b| a.id.cmp(&b.id));
+}
+
+/// Adds the accounts of the probes.
+pub(super) fn add_probes(record: &mut RunRecord, outcomes: &[ProbeOutcome], duration_ns: u64) {
+    record.probes.extend(outcomes.iter().map(|outcome| {
+        ProbeRecord {
+            id: outcome.manifest.id.clone(),
+            version: outcome.manifest.version.clone(),
+            door: PluginDoor::Dylib,
+            isolated: outcome.isolated,
+            path: outcome.path.as_ref().map(|path| path.display().to_string()),
+            sha256: outcome.sha256.clone(),
+            config_sha256: config_sha256(&outcome.config),
+            config: outcome.config.clone(),
+            kinds: outcome
+                .manifest
+                .kinds
+                .iter()
+                .map(|kind| kind.name.clone())
+                .collect(),
+            period_ns: outcome.period.as_nanos() as u64,
+            samples: outcome.samples,
+            late: outcome.late,
+            missed: outcome.missed,
+            rows: outcome.rows,
+            busy_ns: outcome.busy_ns,
+            ns_per_sample: ns_per_row(outcome.busy_ns, outcome.samples),
+            longest_ns: outcome.longest_ns,
+            cpu_share: cpu_share(outcome.busy_ns, duration_ns),
+            peak_memory: outcome.peak_memory,
+            faults: outcome.faults.clone(),
+        }
+    }));
 }
 
 fn plugin_record(outcome: &CollectorOutcome, duration_ns: u64) -> PluginRecord {

@@ -30,7 +30,7 @@ impl Member {
     fn sample_until(&mut self, intake: &mut Intake, stop: &Receiver<()>) -> Result<(), Failure> {
         let call = intake.limits.call_time();
         self.timed(call, |session| session.start())?;
-        let period = self.account.period.as_nanos() as u64;
+        let period = (self.account.period.as_nanos() as u64).max(1);
         let begun = self.clock.now_ns();
         let mut number = 0_u64;
         loop {

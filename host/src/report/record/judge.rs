@@ -102,6 +102,17 @@ impl RunRecord {
         found.extend(self.unoptimised());
         found.extend(self.observer_effect.iter().flat_map(ObserverEffect::doubts));
         found.extend(
+            self.probes
+                .iter()
+                .filter(|probe| !probe.faults.is_empty())
+                .map(|probe| {
+                    let (id, kinds) = (&probe.id, probe.kinds.join(", "));
+                    let fault = &probe.faults[0];
+                    let text = format!("probe {id} was ended, its rows of {kinds} stop there: {fault}");
+                    Note::new("probe_ended", text)
+                }),
+        );
+        found.extend(
             self.plugins
                 .iter()
                 .filter(|plugin| !plugin.faults.is_empty())

@@ -14,6 +14,7 @@ mod judge;
 mod metric;
 mod observer;
 mod plugin;
+mod probe;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use judge::{Note, Verdict};
 pub use metric::{CONFIDENCE, IntervalRecord, MetricRecord, MetricValue, PercentileRecord, metrics_json};
 pub use observer::{IterationPair, Observed, ObserverEffect, Overhead, pairs_needed};
 pub use plugin::{PluginDoor, PluginRecord, config_sha256, cpu_share, ns_per_row};
+pub use probe::ProbeRecord;
 
 /// Version of the record's layout: a new field raises the second number, a changed or removed one the first.
 pub const SCHEMA_VERSION: &str = "1.1";
@@ -71,6 +73,9 @@ pub struct RunRecord {
     pub metrics: Vec<MetricRecord>,
     /// What the collectors cost.
     pub plugins: Vec<PluginRecord>,
+    /// What the probes gave and cost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeRecord>,
     /// Rows of the event stream by kind.
     pub events: BTreeMap<String, EventTotals>,
     /// Why rows of the event stream were lost.
@@ -102,6 +107,7 @@ impl RunRecord {
             plan: BTreeMap::new(),
             metrics: Vec::new(),
             plugins: Vec::new(),
+            probes: Vec::new(),
             events: BTreeMap::new(),
             event_losses: EventLosses::default(),
             output_sample: None,

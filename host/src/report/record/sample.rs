@@ -61,6 +61,7 @@ pub(crate) fn record() -> RunRecord {
         plan: plan(),
         metrics: metrics(),
         plugins: plugins(),
+        probes: Vec::new(),
         events: events(),
         event_losses: EventLosses::default(),
         output_sample: Some("The quick brown fox\njumps over".to_owned()),

@@ -11,6 +11,7 @@ mod headline;
 mod labels;
 mod observer;
 mod plugins;
+mod probes;
 mod ranking;
 mod style;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub fn render(record: &RunRecord, style: &Style) -> String {
         unavailable::render(record, *style),
         plugins::events(record, *style),
         plugins::account(record, *style),
+        probes::account(record, *style),
         notes(record, *style),
     ];
     let mut text = sections
