@@ -12,5 +12,6 @@ mod native;
 mod observer;
 mod packs;
 mod plugins;
+mod probes;
 mod program;
 mod recordings;

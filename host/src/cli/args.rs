@@ -373,6 +373,7 @@ mod tests {
             "--sample-every=9",
             "--collect=live",
             "--observer-effect",
+            "--probe-period=2s",
             "--max-overhead=1%",
             "--record=r.lmrec",
             "--plugin=p",
