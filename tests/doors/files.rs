@@ -85,7 +85,7 @@ fn a_changed_interface_in_the_manifest_is_refused_before_loading() {
         let error = load(&bytes).to_string();
         assert!(error.contains("needs interface lmb.collector/2"), "{error}");
         assert!(
-            error.contains("offers lmb.collector/1: update lm-bench"),
+            error.contains("offers lmb.collector/1, lmb.probe/1: update lm-bench"),
             "{error}"
         );
     }

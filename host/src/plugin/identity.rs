@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(
             text,
             format!(
-                "probe 1.0.0 needs interface lmb.collector/2, this lm-bench ({}) offers lmb.collector/1: \
+                "probe 1.0.0 needs interface lmb.collector/2, this lm-bench ({}) offers lmb.collector/1, lmb.probe/1: \
                  update lm-bench, or use an older version of the plugin",
                 crate::plugin::HOST_VERSION
             )
