@@ -37,7 +37,7 @@ pub enum PluginError {
     },
     /// A probe was asked for where nothing is measured.
     #[error(
-        "{0} is a probe, and a replay takes no samples: the rows of the run's probes are in the recording, leave it out"
+        "{0} is a probe, which takes samples of a run, and here nothing is measured: leave it out; the rows of a run's probes are in its recording"
     )]
     ProbeInReplay(String),
     /// A probe is not a native library.

@@ -111,6 +111,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
                 plugins: vec![target],
                 defaults: false,
                 config: config_of(&args.policy.plugin_config),
+                replay: true,
+                ..Requests::default()
             },
             golden: golden.clone(),
             // All doors of a project have to report what the first one does.
