@@ -9,15 +9,17 @@ use crate::program::{SMALL, home, lm_bench, output, record, refusal, stderr};
 
 const PROBE: &str = "--plugin=./probe.so";
 const READER: &str = "--plugin=./reader.so";
-/// A run of some hundred steps, so that there is time for several samples.
+/// A run of some dozen steps, so that there is time for several samples.
 const LONG: &[&str] = &[
     "run",
     "--model=tiny-llama",
     "--seq-len=8",
-    "--output-len=32",
-    "--num-iters=20",
+    "--output-len=8",
+    "--num-iters=4",
     "--no-default-plugins",
 ];
+/// A busy machine is no fault of the probe.
+const PATIENT: &str = "--plugin-limit=batch_ms=60000";
 const JSON: &str = "--output-format=json";
 
 /// Compiles the probe, or with the macro READER the collector, into a home.
@@ -59,7 +61,10 @@ fn rows_of_a_probe_reach_collectors_and_a_replay_needs_no_probe() {
     compile(home.path(), "probe.so", &[]);
     compile(home.path(), "reader.so", &["READER"]);
     for flags in [&["--in-process"][..], &["--record=probed.lmrec"]] {
-        let record = record(&output(&mut run(home.path(), flags)), 0);
+        let record = record(
+            &output(&mut run(home.path(), &[flags, &[PATIENT][..]].concat())),
+            0,
+        );
         let probe = &record["probes"][0];
         let samples = probe["samples"].as_u64().expect("a number");
         assert!(samples > 0, "{probe}");
@@ -109,7 +114,12 @@ fn a_probe_that_misbehaves_is_ended_and_named_and_the_run_completes() {
         ("WRONG_SYMBOL", "symbol 7"),
     ] {
         compile(home.path(), "probe.so", &[misdeed]);
-        let output = output(&mut run(home.path(), &[]));
+        let limit = if misdeed.contains("for") {
+            "--plugin-limit=batch_ms=1000"
+        } else {
+            PATIENT
+        };
+        let output = output(&mut run(home.path(), &[limit]));
         let record = record(&output, 3);
         let probe = &record["probes"][0];
         let fault = probe["faults"][0].as_str().expect("a fault");
