@@ -221,7 +221,8 @@ fn table<T: Sized32>(entry: &abi::EntryV1, interface: &str) -> Result<&'static T
         return Err(invalid("its table of functions is smaller than version 1 has it"));
     }
     // SAFETY: a table of the known size. After its size and flags it holds nothing but functions.
-    let functions = unsafe { std::slice::from_raw_parts(table.cast::<usize>(), size_of::<T>() / size_of::<usize>()) };
+    let functions =
+        unsafe { std::slice::from_raw_parts(table.cast::<usize>(), size_of::<T>() / size_of::<usize>()) };
     if functions[1..].contains(&0) {
         return Err(invalid("its table lacks a function"));
     }
