@@ -35,7 +35,11 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     let settings = plan::resolve(toml::Table::new(), flags).map_err(Failure::unusable)?;
     let plan = ReplayPlan {
         recording: args.recording.clone(),
-        plugins: settings.plugins(),
+        plugins: plan::PluginPlan {
+            // A replay takes no samples.
+            probe_period: None,
+            ..settings.plugins()
+        },
         metric_percentiles: settings.metric_percentiles,
     };
     let target = settings.save_result.as_deref();
