@@ -53,6 +53,7 @@ fn segments(bytes: &[u8], kind: u32) -> Vec<usize> {
 const LOAD: u32 = 1;
 
 /// Entries that are not as agreed, and libraries that the linker or the host refuses.
+#[expect(clippy::too_many_lines, reason = "it is a table of cases")]
 fn libraries() -> Vec<Case> {
     use native::built;
     vec![
@@ -268,6 +269,7 @@ const CLOCK: &str = "package other:thing@1.0.0; interface clock { now: func() ->
     world thing { import clock; export lm-bench:collector/collector@1.0.0; }";
 const IMPORT: &str = r#"(import "other:thing/clock@1.0.0" "now" (func (result i64)))"#;
 
+#[expect(clippy::too_many_lines, reason = "it is a table of cases")]
 fn components() -> Vec<Case> {
     let declared = |text: &'static str, other: &'static str| {
         move || {

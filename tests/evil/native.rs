@@ -181,6 +181,7 @@ fn constructors() -> Vec<Case> {
 }
 
 /// What native code can do to its process.
+#[expect(clippy::too_many_lines, reason = "it is a table of cases")]
 fn processes() -> Vec<Case> {
     let gone = [
         ("segfault", "segfault", "SIGSEGV"),

@@ -5,8 +5,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use lm_bench::clock::Clock;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -65,12 +66,12 @@ impl Stage {
             .stderr(create(&err))
             .spawn()
             .map_err(|error| format!("the program does not start: {error}"))?;
-        let start = Instant::now();
+        let clock = Clock::start();
         let status = loop {
             if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
                 break status;
             }
-            if start.elapsed() > PATIENCE {
+            if clock.now_ns() > PATIENCE.as_nanos() as u64 {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("it hangs: not done after {} s", PATIENCE.as_secs()));

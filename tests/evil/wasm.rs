@@ -165,6 +165,7 @@ fn loops() -> Vec<Case> {
 }
 
 /// More than a component may have.
+#[expect(clippy::too_many_lines, reason = "it is a table of cases")]
 fn resources() -> Vec<Case> {
     vec![
         with(
@@ -261,6 +262,7 @@ fn resources() -> Vec<Case> {
 }
 
 /// Traps, and answers that are not as the contract has them.
+#[expect(clippy::too_many_lines, reason = "it is a table of cases")]
 fn answers() -> Vec<Case> {
     vec![
         with(
