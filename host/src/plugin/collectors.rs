@@ -91,6 +91,37 @@ impl Collectors {
         Ok(Self { members, cache })
     }
 
+    /// Starts a session of the host's own in the place of a plugin.
+    ///
+    /// # Errors
+    /// When it wants events that there are not.
+    pub(super) fn of_session(
+        (found, session): (Found, Box<dyn Session>),
+        run: &RunInfo,
+        kinds: &KindTable,
+        policy: &Policy,
+    ) -> Result<Self, PluginError> {
+        let run = serde_json::to_string(run).map_err(|error| PluginError::Runtime(error.to_string()))?;
+        let setup = Setup {
+            isolated: false,
+            found,
+            session,
+            config: serde_json::Map::new().into(),
+            limits: policy.limits.clone(),
+            deterministic: policy.deterministic,
+        };
+        let member = start(Member::new(setup, Clock::start()), &run, kinds, policy)?;
+        Ok(Self {
+            members: vec![member],
+            cache: None,
+        })
+    }
+
+    /// Takes a checkpoint of each collector now.
+    pub(super) fn checkpoint(&mut self) {
+        self.members.iter_mut().for_each(Member::checkpoint);
+    }
+
     /// What has to be recorded for them.
     pub fn demands(&self) -> Demands {
         Demands {

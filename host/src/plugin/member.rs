@@ -216,7 +216,8 @@ impl Member {
         }
     }
 
-    fn checkpoint(&mut self) {
+    /// Takes a checkpoint.
+    pub(crate) fn checkpoint(&mut self) {
         if self.session.is_none() {
             return;
         }

@@ -7,6 +7,7 @@
 //! A plugin that traps, panics, overruns or reports what it may not is quarantined and never ends the run.
 
 mod admission;
+pub mod bench;
 pub mod build_plugin;
 mod builtin;
 mod check;
