@@ -1,5 +1,6 @@
 //! `lm-bench plugin …`: one file per subcommand.
 
+mod bench;
 mod build;
 mod check;
 mod doctor;
@@ -27,6 +28,8 @@ pub(super) enum PluginCommand {
     Inspect(inspect::InspectArgs),
     /// Tell whether a plugin would run, and why not, without executing it
     Doctor(doctor::DoctorArgs),
+    /// Measure what a plugin costs through each of its doors
+    Bench(bench::BenchArgs),
     /// Start a collector: a folder with an example, its tests and a README
     New(new::NewArgs),
     /// Build a collector for a door: a crate, or a folder with a plugin.toml
@@ -43,6 +46,7 @@ pub(super) fn plugin(command: &PluginCommand) -> Result<Exit, Failure> {
         PluginCommand::List(args) => list::list(args),
         PluginCommand::Inspect(args) => inspect::inspect(args),
         PluginCommand::Doctor(args) => doctor::doctor(args),
+        PluginCommand::Bench(args) => bench::bench(args),
         PluginCommand::New(args) => new::new(args),
         PluginCommand::Build(args) => build::build(args),
         PluginCommand::Check(args) => check::check(args),

@@ -17,8 +17,8 @@ use super::registry::Registry;
 use crate::clock::Clock;
 use crate::events::{Delivery, EventSink as _, RecordingError};
 use noop::Noop;
-use stream::Stream;
 pub use stream::EXPERTS;
+use stream::Stream;
 use ways::Way;
 
 /// A sample takes at least this long, so that the clock's grain does not matter.
@@ -148,7 +148,9 @@ pub enum BenchError {
     #[error("{0} is behind none of the doors that --door names: leave it out, or build the plugin for one")]
     NoDoor(String),
     /// Nothing to feed.
-    #[error("there are no rows of the kinds that {id} takes ({kinds}): give another --recording, or leave it out")]
+    #[error(
+        "there are no rows of the kinds that {id} takes ({kinds}): give another --recording, or leave it out"
+    )]
     NoRows {
         /// The plugin.
         id: String,

@@ -20,7 +20,11 @@ impl Noop {
     /// One that takes all columns of some kinds.
     pub(super) fn new(kinds: &[usize], table: &KindTable, limits: &Limits) -> Self {
         let wants = kinds.iter().filter_map(|kind| table.get(*kind)).map(|kind| Want {
-            columns: kind.columns.iter().map(|column| column.name.to_string()).collect(),
+            columns: kind
+                .columns
+                .iter()
+                .map(|column| column.name.to_string())
+                .collect(),
             ..Want::kind(&kind.name)
         });
         Self {
