@@ -1,6 +1,7 @@
 //! The program as a user sees it: the real binary, its output and its exit codes.
 
 mod bad_input;
+mod bench;
 mod check;
 mod demo;
 mod doctor;

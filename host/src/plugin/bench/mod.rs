@@ -34,10 +34,10 @@ pub enum BenchDoor {
     #[value(name = "built-in")]
     #[serde(rename = "built-in")]
     Builtin,
-    /// A native library in a process of its own
-    Dylib,
     /// A native library in this process
     DylibInProcess,
+    /// A native library in a process of its own
+    Dylib,
     /// A component
     Wasm,
 }
@@ -189,17 +189,19 @@ pub fn bench(
         None => Stream::seeded(request.rows),
     };
     let cache = tempfile::tempdir().map_err(BenchError::Cache)?;
+    // A cache makes its own folder, which nobody else can enter.
+    let compiled = cache.path().join("wasm");
     let bench = Bench {
         policy,
         stream: &stream,
-        cache: cache.path(),
+        cache: &compiled,
         clock: Clock::start(),
     };
     let mut lanes = Vec::new();
     for way in &ways {
         lanes.push(Lane {
             way: way.clone(),
-            collectors: bench.load(way, cache.path())?,
+            collectors: bench.load(way, &compiled)?,
             passes: 1,
             row_ns: Vec::new(),
             checkpoint_ns: Vec::new(),
@@ -321,7 +323,7 @@ impl Bench<'_> {
             samples.start_ns.push(self.start(&lane.way, self.cache)?);
             if lane.way.door == BenchDoor::Wasm {
                 let empty = tempfile::tempdir().map_err(BenchError::Cache)?;
-                samples.cold_start_ns.push(self.start(&lane.way, empty.path())?);
+                samples.cold_start_ns.push(self.start(&lane.way, &empty.path().join("wasm"))?);
             }
         }
         Ok(samples)
@@ -331,6 +333,8 @@ impl Bench<'_> {
         let start = self.clock.now_ns();
         let collectors = self.load(way, cache)?;
         let took = self.clock.now_ns() - start;
+            let _ = std::process::Command::new("find").arg(cache).arg("-ls").status();
+        }
         drop(collectors);
         Ok(took as f64)
     }

@@ -35,11 +35,14 @@ impl Stream {
         let recording = Recording::open(path)?;
         let mut keep = Keep(Vec::new());
         recording.replay(&mut keep)?;
-        let run = recording.run().get("run_info").cloned().unwrap_or_default();
-        let run = serde_json::from_value(run).map_err(|error| BenchError::RunFacts {
-            path: path.to_owned(),
-            error,
-        })?;
+        let run = match recording.run().get("run_info") {
+            Some(run) => serde_json::from_value(run.clone()).map_err(|error| BenchError::RunFacts {
+                path: path.to_owned(),
+                error,
+            })?,
+            // It was not recorded by a run.
+            None => RunInfo::default(),
+        };
         Ok(Self {
             kinds: recording.kinds().clone(),
             run,
@@ -121,7 +124,9 @@ fn value(column: &ColumnDef, row: u64, noise: u64) -> u64 {
         "tokens" => LAYERS,
         "heads" => 32,
         "head_dim" => 128,
-        "dropped" | "error" | "status" | "attempt" | "format" | "granularity" => 0,
+        "n" | "sum_sq_ref" | "blocks_total" | "device_reserved" => 4_096,
+        "tokens_stored" => 1,
+        "dropped" | "attempt" | "hits" | "saturated" | "underflow" | "nonfinite" => 0,
         _ if column.unit == "{code}" => 0,
         _ if column.unit == "ns" => 1_000 + noise % 100_000,
         _ => 1 + noise % 7,

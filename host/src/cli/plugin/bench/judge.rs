@@ -91,12 +91,6 @@ fn name(door: BenchDoor) -> String {
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-impl Judged {
-    pub(super) fn quarantined(&self) -> bool {
-        self.doors.iter().any(|door| !door.faults.is_empty())
-    }
-}
-
 /// Figures and verdict.
 ///
 /// # Errors
@@ -117,7 +111,7 @@ pub(super) fn judge(samples: &BenchSamples, rounds: u32) -> Result<Judged, Strin
         for fault in &door.faults {
             reasons.push(format!("{}: the plugin was quarantined: {fault}", door.name()));
         }
-        if door.row_ns.too_wide() {
+        if door.faults.is_empty() && door.row_ns.too_wide() {
             reasons.push(format!(
                 "{}: the interval is wider than {:.0} % of the median: quieten the machine, or raise --rounds",
                 door.name(),
