@@ -323,7 +323,9 @@ impl Bench<'_> {
             samples.start_ns.push(self.start(&lane.way, self.cache)?);
             if lane.way.door == BenchDoor::Wasm {
                 let empty = tempfile::tempdir().map_err(BenchError::Cache)?;
-                samples.cold_start_ns.push(self.start(&lane.way, &empty.path().join("wasm"))?);
+                samples
+                    .cold_start_ns
+                    .push(self.start(&lane.way, &empty.path().join("wasm"))?);
             }
         }
         Ok(samples)
@@ -333,8 +335,6 @@ impl Bench<'_> {
         let start = self.clock.now_ns();
         let collectors = self.load(way, cache)?;
         let took = self.clock.now_ns() - start;
-            let _ = std::process::Command::new("find").arg(cache).arg("-ls").status();
-        }
         drop(collectors);
         Ok(took as f64)
     }
