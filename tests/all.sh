@@ -3,7 +3,7 @@
 #
 # Needs nothing installed by hand. Downloads, by package name and once: the WASM target (rustup, or apt for a Debian
 # Rust of the same version), the test model and reference tools (PyPI), and what plugins in JavaScript and Python are built
-# with (npm, PyPI). Without the target nothing is run. What else is missing makes the tests that need it be skipped
+# with (npm, PyPI), clang for components of C (apt). Without the target nothing is run. What else is missing makes the tests that need it be skipped
 # loudly, except where CI is set: there a missing download is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -55,5 +55,6 @@ model LM_BENCH_TEST_MOE_F32_MODEL make-moe-model.sh --f32
 model LM_BENCH_TEST_JS fetch-tools.sh js
 model LM_BENCH_TEST_PYTHON fetch-tools.sh python
 model LM_BENCH_TEST_MDBOOK fetch-tools.sh mdbook
+model LM_BENCH_TEST_CLANG fetch-tools.sh clang
 
 exec cargo test --locked --workspace "$@"

@@ -367,9 +367,10 @@ static inline const float *lmb_f32(const LmbBatchV1 *batch, uint32_t at) {
 static inline const double *lmb_f64(const LmbBatchV1 *batch, uint32_t at) {
     return (const double *)lmb_column(batch, at, LMB_ELEMENT_F64);
 }
-/* Ids of symbols; `host->symbol` gives the text. */
+/* Ids of symbols; `host->symbol` gives the text. They may travel as plain numbers. */
 static inline const uint32_t *lmb_sym(const LmbBatchV1 *batch, uint32_t at) {
-    return (const uint32_t *)lmb_column(batch, at, LMB_ELEMENT_SYM);
+    const void *symbols = lmb_column(batch, at, LMB_ELEMENT_SYM);
+    return symbols ? (const uint32_t *)symbols : lmb_u32(batch, at);
 }
 
 /* -- metrics -------------------------------------------------------------------------------------

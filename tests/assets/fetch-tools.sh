@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches the tools that plugins in JavaScript (npm) or Python (PyPI) are built with, as their projects pin them, so that
+# Fetches the tools that plugins in JavaScript (npm), Python (PyPI) or C (apt) are built with, as their projects pin them, so that
 # the package manager has them in its own cache. Prints the package manager's path as the last line.
 # `mdbook` fetches mdBook (PyPI), which makes a book of docs/, and prints its path.
 set -eu
@@ -29,8 +29,17 @@ mdbook)
     use_venv mdbook
     printf '%s\n' "$venv/bin/mdbook"
     ;;
+clang)
+    if ! clang --version >/dev/null 2>&1 || ! wasm-ld --version >/dev/null 2>&1; then
+        make_scratch
+        { apt-get install -y --no-install-recommends clang lld ||
+            { apt-get update && apt-get install -y --no-install-recommends clang lld; }; } >"$scratch/log" 2>&1 ||
+            fail "needs clang and its linker, and apt-get could not install them (packages clang, lld): $(last_error "$scratch/log")"
+    fi
+    command -v clang
+    ;;
 *)
-    echo "usage: ${0##*/} js|python|mdbook" >&2
+    echo "usage: ${0##*/} js|python|mdbook|clang" >&2
     exit 2
     ;;
 esac

@@ -8,7 +8,7 @@ use super::project::Project;
 use super::toolchain::{self, Tool};
 
 /// The header, for projects that have none beside their source.
-const HEADER: &str = include_str!("../../../../plugin-sdk/include/lm_bench_plugin.h");
+pub(super) const HEADER: &str = include_str!("../../../../plugin-sdk/include/lm_bench_plugin.h");
 /// The entry around the collector.
 const ENTRY: &str = include_str!("entry.c");
 
@@ -59,7 +59,9 @@ pub(super) fn library(project: &Project) -> Result<PathBuf, BuildError> {
         .args(["-shared", "-Wl,--no-undefined", "-o"])
         .arg(&library)
         .args(&objects)
-        .args(&project.flags);
+        .args(&project.flags)
+        // Where the square root and its like are not instructions, they come from here.
+        .arg("-lm");
     toolchain::run(&mut command, id)?;
     Ok(library)
 }
@@ -71,14 +73,14 @@ fn numbers(bytes: &[u8]) -> String {
 }
 
 /// The header is looked for beside the source first.
-fn include(command: &mut Command, project: &Project) {
+pub(super) fn include(command: &mut Command, project: &Project) {
     command
         .current_dir(&project.dir)
         .arg("-idirafter")
         .arg(&project.work);
 }
 
-fn is_cpp(source: &Path) -> bool {
+pub(super) fn is_cpp(source: &Path) -> bool {
     let extension = source.extension().unwrap_or_default();
     ["cc", "cpp", "cxx", "C"].iter().any(|cpp| extension == *cpp)
 }

@@ -12,8 +12,8 @@ use super::{BuildError, section};
 use crate::plugin::file::hex;
 
 /// The contract that components are made for.
-const WIT: &str = include_str!("../../../../wit/1.0.0/collector.wit");
-const WORLD: &str = "metric-collector";
+pub(super) const WIT: &str = include_str!("../../../../wit/1.0.0/collector.wit");
+pub(super) const WORLD: &str = "metric-collector";
 
 /// Writes the contract for the tools, and returns its folder.
 fn wit(project: &Project) -> Result<PathBuf, BuildError> {
@@ -22,7 +22,7 @@ fn wit(project: &Project) -> Result<PathBuf, BuildError> {
 }
 
 /// Adds the manifest to a component that a tool made.
-fn with_manifest(project: &Project, component: PathBuf) -> Result<PathBuf, BuildError> {
+pub(super) fn with_manifest(project: &Project, component: PathBuf) -> Result<PathBuf, BuildError> {
     let bytes = std::fs::read(&component).map_err(BuildError::write(&component))?;
     let bytes = section::with_custom_section(bytes, WASM_SECTION, &project.manifest_json()?);
     std::fs::write(&component, bytes).map_err(BuildError::write(&component))?;

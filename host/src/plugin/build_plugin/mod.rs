@@ -3,6 +3,7 @@
 //! fetch what the project pins.
 
 mod c;
+mod c_component;
 mod cargo;
 mod component;
 mod error;

@@ -6,7 +6,7 @@ use lm_bench_plugin::manifest::{COLLECTOR_INTERFACE, Manifest, MetricDecl, SCHEM
 use lm_bench_plugin::{Direction, MetricKind};
 use serde::{Deserialize, Serialize};
 
-use super::{BuildDoor, BuildError, BuildRequest, c, component};
+use super::{BuildDoor, BuildError, BuildRequest, c, c_component, component};
 use crate::plugin::identity;
 use crate::plugin::limits::Limits;
 
@@ -162,12 +162,9 @@ impl Project {
         std::fs::create_dir_all(&self.work).map_err(BuildError::write(&self.work))?;
         match (self.language, door) {
             (Language::C, BuildDoor::Dylib) => c::library(self),
+            (Language::C, BuildDoor::Wasm) => c_component::component(self),
             (Language::Js, BuildDoor::Wasm) => component::javascript(self),
             (Language::Python, BuildDoor::Wasm) => component::python(self),
-            (Language::C, BuildDoor::Wasm) => Err(BuildError::Door {
-                language: "C",
-                door: "dylib",
-            }),
             (Language::Js, BuildDoor::Dylib) => Err(BuildError::Door {
                 language: "JavaScript",
                 door: "wasm",
@@ -308,11 +305,11 @@ mod tests {
 
     #[test]
     fn a_language_is_built_for_the_doors_that_it_has() {
-        let project = open(&format!("language = \"c\"\nsource = \"a.c\"\n{HEAD}")).expect("valid");
+        let project = open(&format!("language = \"js\"\nsource = \"a.c\"\n{HEAD}")).expect("valid");
         let error = project
-            .compile(BuildDoor::Wasm)
+            .compile(BuildDoor::Dylib)
             .expect_err("no such door")
             .to_string();
-        assert!(error.contains("--door dylib"), "{error}");
+        assert!(error.contains("--door wasm"), "{error}");
     }
 }

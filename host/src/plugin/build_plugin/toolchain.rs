@@ -69,6 +69,10 @@ pub(in crate::plugin) struct Tool {
     cure: &'static str,
 }
 
+/// Other compilers of C have no target for components, and clang links them with the linker of its own project.
+const CLANG_CURE: &str =
+    "components of C need clang 14 or later and its linker (Debian: apt-get install clang lld)";
+
 impl Tool {
     pub(in crate::plugin) const CARGO: Self =
         Self::new("cargo", "install Rust with rustup (https://rustup.rs)");
@@ -76,6 +80,9 @@ impl Tool {
         Self::new("cc", "install a C compiler (Debian: apt-get install gcc)");
     pub(in crate::plugin) const CPP: Self =
         Self::new("c++", "install a C++ compiler (Debian: apt-get install g++)");
+    pub(in crate::plugin) const CLANG: Self = Self::new("clang", CLANG_CURE);
+    pub(in crate::plugin) const CLANG_CPP: Self = Self::new("clang++", CLANG_CURE);
+    pub(in crate::plugin) const WASM_LD: Self = Self::new("wasm-ld", CLANG_CURE);
     pub(in crate::plugin) const NODE: Self =
         Self::new("node", "install Node.js 18 or later (https://nodejs.org)");
     pub(in crate::plugin) const NPM: Self = Self::new(

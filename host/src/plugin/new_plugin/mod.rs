@@ -20,7 +20,7 @@ const OWN_SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin-sdk");
 pub enum Language {
     /// Rust: all doors
     Rust,
-    /// C, or C++: a native library
+    /// C, or C++: a native library, or a WebAssembly component
     C,
     /// JavaScript: a WebAssembly component
     Js,

@@ -1,5 +1,5 @@
-//! The collectors that `plugin new` starts with in JavaScript and in Python: created, built, tested and run, and compared
-//! with the one in Rust. Their tools come from npm and PyPI.
+//! The collectors that `plugin new` starts with in JavaScript and in Python, and the components of C: created, built,
+//! tested and run, and compared with the one in Rust. Their tools come from npm, PyPI and the system's packages.
 //!
 //! `tests/all.sh` fetches the tools and sets the variables that say so. Without them these tests count as ignored.
 #![expect(
@@ -7,7 +7,8 @@
     reason = "this file brings its own test harness, which captures nothing"
 )]
 
-#[path = "../host/src/plugin/new_plugin/templates/rust/src/lib.rs"]
+mod c;
+#[path = "../../host/src/plugin/new_plugin/templates/rust/src/lib.rs"]
 #[expect(
     unreachable_pub,
     unused_imports,
@@ -15,9 +16,9 @@
     reason = "it is the root of a crate elsewhere, and this harness does not run its tests"
 )]
 mod rust_template;
-#[path = "doors/slow_steps.rs"]
+#[path = "../doors/slow_steps.rs"]
 mod slow_steps;
-#[path = "doors/support.rs"]
+#[path = "../doors/support.rs"]
 #[expect(dead_code, reason = "the tests of the doors use the rest of it")]
 mod support;
 
@@ -75,6 +76,9 @@ fn pass(project: &Path, own_tests: &[&str]) -> Result<(), Failed> {
     Err(format!("{own_tests:?} failed:\n{stdout}\n{stderr}").into())
 }
 
+/// Says that clang is there.
+const CLANG: &str = "LM_BENCH_TEST_CLANG";
+
 fn trial(
     name: &'static str,
     variable: &'static str,
@@ -89,6 +93,9 @@ fn trial(
 
 fn main() {
     let trials = vec![
+        trial("c_component_agrees_with_rust", CLANG, c::example_agrees),
+        trial("c_component_agrees_with_library", CLANG, c::every_part_agrees),
+        trial("c_misdeeds_are_told_alike", CLANG, c::misdeeds_are_told_alike),
         trial("javascript_agrees_with_rust", "LM_BENCH_TEST_JS", || {
             agrees(Language::Js, &["npm", "test"])
         }),
