@@ -73,6 +73,20 @@ pub enum EngineError {
         /// Size of the vocabulary.
         vocab: usize,
     },
+    /// A GPU, its driver or a library that is not there or too old.
+    #[error("{0}")]
+    Device(String),
+    /// The GPU has too little free memory.
+    #[error(
+        "the GPU has {free} bytes free, weights, cache and activations need {needed}; use a smaller batch, shorter \
+         sequences or a smaller model"
+    )]
+    DeviceMemory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
     /// A failure inside a kernel library.
     #[error("{operation} failed: {message}")]
     Compute {

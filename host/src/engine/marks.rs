@@ -155,6 +155,25 @@ impl<'a> Marks<'a> {
         });
     }
 
+    /// Whether operators of this step are recorded.
+    pub(super) fn wants_ops(&self) -> bool {
+        self.rec.wants(op::INDEX)
+    }
+
+    /// An operator that the device has timed.
+    pub(super) fn timed_op(&mut self, layer: Option<usize>, op: Op, device_ns: u64) {
+        self.aside(|marks, t_ns| {
+            marks.rec.record(&op::Row {
+                t_ns,
+                step: marks.step,
+                phase: marks.phase,
+                layer: layer.map_or(kinds::NO_LAYER, number),
+                op: op as u8,
+                device_ns,
+            });
+        });
+    }
+
     /// An attention call that began at `start` and ends now; `account` is asked for its work if it is recorded.
     pub(super) fn attention(&mut self, layer: usize, start: u64, account: impl FnOnce() -> AttentionCall) {
         if !self.rec.wants(attention::INDEX) {
@@ -258,6 +277,21 @@ impl<'a> Marks<'a> {
     pub(super) fn step(&mut self, start: u64, size: &StepSize) {
         let t_ns = self.rec.now_ns();
         let host_ns = t_ns - self.measuring_ns - start;
+        self.step_row((t_ns, host_ns), size, (host_ns, false));
+    }
+
+    /// As [`Self::step`], where the device has timed the step; `graph` is whether it replayed a graph.
+    pub(super) fn device_step(&mut self, start: u64, size: &StepSize, timed: (u64, bool)) {
+        let t_ns = self.rec.now_ns();
+        self.step_row((t_ns, t_ns - self.measuring_ns - start), size, timed);
+    }
+
+    fn step_row(
+        &mut self,
+        (t_ns, host_ns): (u64, u64),
+        size: &StepSize,
+        (device_ns, graph): (u64, bool),
+    ) {
         self.rec.record(&step::Row {
             t_ns,
             step: self.step,
@@ -266,8 +300,8 @@ impl<'a> Marks<'a> {
             tokens: size.tokens as u32,
             context_tokens: size.context_tokens,
             host_ns,
-            device_ns: host_ns,
-            graph: 0,
+            device_ns,
+            graph: graph.into(),
             measuring_ns: self.measuring_ns,
         });
     }

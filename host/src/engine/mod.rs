@@ -1,6 +1,7 @@
 //! Engines: what turns prompts into tokens and says what it did on the way.
 
 pub mod candle;
+pub mod cuda;
 mod error;
 pub mod fp8;
 mod info;

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use super::config::ModelConfig;
 use super::storage::StorageType;
-use super::weights::{TensorInfo, Weights};
+use super::weights::{SeededValues, TensorInfo, Weights};
 
 /// The tensors of a model of this shape with values from `seed`.
 pub(super) fn dummy_weights(config: &ModelConfig, seed: u64) -> Weights {
@@ -83,6 +83,15 @@ impl Stream {
             first,
             mean,
             deviation,
+        }
+    }
+
+    /// The numbers' description; it leaves out where they start.
+    pub(super) fn facts(&self) -> SeededValues {
+        SeededValues {
+            key: self.key,
+            mean: self.mean,
+            deviation: self.deviation,
         }
     }
 

@@ -26,4 +26,4 @@ pub use presets::{preset, preset_names};
 pub use safetensors::SafetensorsError;
 pub use storage::StorageType;
 pub use tokenizer::{Tokenizer, TokenizerError};
-pub use weights::{TensorInfo, WeightError, Weights};
+pub use weights::{SeededValues, TensorInfo, WeightError, Weights};

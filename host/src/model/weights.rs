@@ -26,6 +26,18 @@ enum Location {
     Seeded { first: u64 },
 }
 
+/// Values that follow from a seed: number `i` is `mean + deviation · unit(mix(key + i))`, where `mix` and `unit` are
+/// those of the dummy weights.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeededValues {
+    /// Start of the counter.
+    pub key: u64,
+    /// Mean of the values.
+    pub mean: f32,
+    /// Their standard deviation.
+    pub deviation: f32,
+}
+
 /// One tensor of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
@@ -218,6 +230,15 @@ impl Weights {
     /// Size of all tensors as stored.
     pub fn total_bytes(&self) -> u64 {
         self.iter().map(TensorInfo::bytes).sum()
+    }
+
+    /// How a tensor's values follow from the seed, for devices that make them themselves; `None` for one from a file
+    /// and for a part of a stack.
+    pub fn seeded(&self, info: &TensorInfo) -> Option<SeededValues> {
+        match info.location {
+            Location::Seeded { first: 0 } => Some(dummy::Stream::new(self.seed, info, 0).facts()),
+            _ => None,
+        }
     }
 
     /// Fetches a tensor's bytes.

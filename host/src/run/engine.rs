@@ -3,6 +3,7 @@
 use std::thread;
 
 use crate::engine::candle::{CandleEngine, LoadOptions};
+use crate::engine::cuda::{self, CudaEngine, CudaOptions};
 use crate::engine::fp8::Fp8Scales;
 use crate::engine::{Engine, EngineError};
 use crate::model::{self, Model, StorageType, Tokenizer};
@@ -27,20 +28,14 @@ pub(super) struct WeightFacts {
 
 /// Loads the model of a plan into the engine for its device.
 pub(super) fn load(plan: &RunPlan, stop: &Stop) -> Result<Loaded, RunError> {
-    check_device(&plan.device)?;
+    let device = chosen_device(&plan.device)?;
     let fp8 = fp8_scales(plan)?;
     let model = model::open(plan.model_name(), plan.load_format, plan.seed)?;
     let tokenizer = tokenizer(plan.prompt_source, &model)?;
     let run = (plan.batch_size as usize, plan.tokens_per_sequence() as usize);
-    let options = LoadOptions {
-        fp8,
-        run,
-        threads: plan.threads.map(|threads| threads as usize),
-        stop: stop.clone(),
-    };
-    let (engine, sha256) = load_and_hash(&model, options)?;
+    let (engine, sha256) = load_and_hash(&model, stop, || load_engine(plan, &model, (device, fp8, run, stop)))?;
     Ok(Loaded {
-        engine: Box::new(engine),
+        engine,
         tokenizer,
         weights: WeightFacts {
             storage: model.weights.main_storage().map(StorageType::name),
@@ -49,12 +44,57 @@ pub(super) fn load(plan: &RunPlan, stop: &Stop) -> Result<Loaded, RunError> {
     })
 }
 
+/// What computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChosenDevice {
+    Cpu,
+    /// GPU of this number.
+    Cuda(usize),
+}
+
+type EngineChoice<'a> = (ChosenDevice, Option<Fp8Scales>, (usize, usize), &'a Stop);
+
+fn load_engine(
+    plan: &RunPlan,
+    model: &Model,
+    (device, fp8, run, stop): EngineChoice<'_>,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let stop = stop.clone();
+    match device {
+        ChosenDevice::Cpu => {
+            let threads = plan.threads.map(|threads| threads as usize);
+            let options = LoadOptions {
+                fp8,
+                run,
+                threads,
+                stop,
+            };
+            Ok(Box::new(CandleEngine::load(model, options)?))
+        }
+        ChosenDevice::Cuda(_) if fp8.is_some() => Err(EngineError::Unsupported {
+            engine: "cuda",
+            what: "--quantize fp8".into(),
+            supported: "bf16; --device cpu does fp8".into(),
+        }),
+        ChosenDevice::Cuda(_) if plan.threads.is_some() => Err(EngineError::Unsupported {
+            engine: "cuda",
+            what: "--threads".into(),
+            supported: "one thread that feeds the GPU; leave --threads out".into(),
+        }),
+        ChosenDevice::Cuda(ordinal) => Ok(Box::new(CudaEngine::load(model, CudaOptions { ordinal, run, stop })?)),
+    }
+}
+
 /// Hashes the files beside loading them: together they read each file once from the disk.
-fn load_and_hash(model: &Model, options: LoadOptions) -> Result<(CandleEngine, Option<String>), RunError> {
-    let (stop, failed) = (options.stop.clone(), Stop::default());
+fn load_and_hash(
+    model: &Model,
+    stop: &Stop,
+    load: impl FnOnce() -> Result<Box<dyn Engine>, EngineError>,
+) -> Result<(Box<dyn Engine>, Option<String>), RunError> {
+    let failed = Stop::default();
     thread::scope(|scope| {
         let hash = scope.spawn(|| model.weights.sha256(|| stop.requested() || failed.requested()));
-        let engine = CandleEngine::load(model, options).map_err(|error| {
+        let engine = load().map_err(|error| {
             failed.request();
             match error {
                 EngineError::Interrupted(_) => RunError::Interrupted,
@@ -68,13 +108,26 @@ fn load_and_hash(model: &Model, options: LoadOptions) -> Result<(CandleEngine, O
     })
 }
 
-fn check_device(device: &str) -> Result<(), RunError> {
-    match device {
-        "auto" | "cpu" => Ok(()),
-        other => Err(RunError::Unsupported(format!(
-            "no device {other}: this build computes on cpu; use --device cpu or auto"
-        ))),
+/// `auto` stays on the CPU: which GPU can do a model is known only once it is loaded, and a run must not change its
+/// device by itself.
+fn chosen_device(device: &str) -> Result<ChosenDevice, RunError> {
+    let number = |text: &str| text.parse().ok();
+    let chosen = match device {
+        "auto" | "cpu" => Some(ChosenDevice::Cpu),
+        "cuda" => Some(ChosenDevice::Cuda(0)),
+        other => other.strip_prefix("cuda:").and_then(number).map(ChosenDevice::Cuda),
+    };
+    let Some(chosen) = chosen else {
+        return Err(RunError::Unsupported(format!(
+            "no device {device}: use --device cpu, cuda, cuda:N or auto (which is cpu)"
+        )));
+    };
+    if chosen != ChosenDevice::Cpu && !cuda::driver_present() {
+        return Err(RunError::Unsupported(format!(
+            "no device {device}: no NVIDIA driver (libcuda.so.1 cannot be loaded); use --device cpu or auto"
+        )));
     }
+    Ok(chosen)
 }
 
 fn fp8_scales(plan: &RunPlan) -> Result<Option<Fp8Scales>, RunError> {

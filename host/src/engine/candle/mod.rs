@@ -210,8 +210,13 @@ impl CandleEngine {
     }
 }
 
+/// Rotary frequencies of a model, one per pair; `divisors` are the file's own.
+pub(super) fn rope_frequencies(config: &crate::model::ModelConfig, divisors: Option<&[f32]>) -> Vec<f32> {
+    Rope::new(config, divisors).into_frequencies()
+}
+
 /// Sizes of a run against the model.
-fn check_run(
+pub(super) fn check_run(
     config: &crate::model::ModelConfig,
     (batch, max_tokens): (usize, usize),
 ) -> Result<(), EngineError> {

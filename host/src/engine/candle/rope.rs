@@ -30,6 +30,11 @@ impl Rope {
         }
     }
 
+    /// The frequencies alone.
+    pub(super) fn into_frequencies(self) -> Vec<f32> {
+        self.frequencies
+    }
+
     /// Fills the table for positions below `positions`.
     pub(super) fn prepare(&mut self, positions: usize) {
         let pairs = self.frequencies.len();
