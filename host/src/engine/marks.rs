@@ -286,12 +286,7 @@ impl<'a> Marks<'a> {
         self.step_row((t_ns, t_ns - self.measuring_ns - start), size, timed);
     }
 
-    fn step_row(
-        &mut self,
-        (t_ns, host_ns): (u64, u64),
-        size: &StepSize,
-        (device_ns, graph): (u64, bool),
-    ) {
+    fn step_row(&mut self, (t_ns, host_ns): (u64, u64), size: &StepSize, (device_ns, graph): (u64, bool)) {
         self.rec.record(&step::Row {
             t_ns,
             step: self.step,

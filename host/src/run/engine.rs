@@ -33,7 +33,9 @@ pub(super) fn load(plan: &RunPlan, stop: &Stop) -> Result<Loaded, RunError> {
     let model = model::open(plan.model_name(), plan.load_format, plan.seed)?;
     let tokenizer = tokenizer(plan.prompt_source, &model)?;
     let run = (plan.batch_size as usize, plan.tokens_per_sequence() as usize);
-    let (engine, sha256) = load_and_hash(&model, stop, || load_engine(plan, &model, (device, fp8, run, stop)))?;
+    let (engine, sha256) = load_and_hash(&model, stop, || {
+        load_engine(plan, &model, (device, fp8, run, stop))
+    })?;
     Ok(Loaded {
         engine,
         tokenizer,
@@ -81,7 +83,10 @@ fn load_engine(
             what: "--threads".into(),
             supported: "one thread that feeds the GPU; leave --threads out".into(),
         }),
-        ChosenDevice::Cuda(ordinal) => Ok(Box::new(CudaEngine::load(model, CudaOptions { ordinal, run, stop })?)),
+        ChosenDevice::Cuda(ordinal) => Ok(Box::new(CudaEngine::load(
+            model,
+            CudaOptions { ordinal, run, stop },
+        )?)),
     }
 }
 
@@ -115,7 +120,10 @@ fn chosen_device(device: &str) -> Result<ChosenDevice, RunError> {
     let chosen = match device {
         "auto" | "cpu" => Some(ChosenDevice::Cpu),
         "cuda" => Some(ChosenDevice::Cuda(0)),
-        other => other.strip_prefix("cuda:").and_then(number).map(ChosenDevice::Cuda),
+        other => other
+            .strip_prefix("cuda:")
+            .and_then(number)
+            .map(ChosenDevice::Cuda),
     };
     let Some(chosen) = chosen else {
         return Err(RunError::Unsupported(format!(

@@ -75,7 +75,11 @@ fn widest(c: &ModelConfig) -> usize {
 }
 
 impl Buffers {
-    pub(super) fn new(gpu: &Gpu, c: &ModelConfig, (batch, max_tokens): (usize, usize)) -> Result<Self, EngineError> {
+    pub(super) fn new(
+        gpu: &Gpu,
+        c: &ModelConfig,
+        (batch, max_tokens): (usize, usize),
+    ) -> Result<Self, EngineError> {
         let rows = pass_rows((batch, max_tokens));
         let table_len = max_tokens.div_ceil(BLOCK_TOKENS);
         let pool = batch * table_len * BLOCK_TOKENS * c.kv_width() * c.layers;
@@ -139,7 +143,9 @@ impl Buffers {
     pub(super) fn next(&self, gpu: &Gpu, count: usize) -> Result<Vec<u32>, EngineError> {
         let next = gpu.stream.clone_dtoh(&self.next.slice(0..count.max(1)));
         let next = next.map_err(failed("waiting for the device"))?;
-        gpu.stream.synchronize().map_err(failed("waiting for the device"))?;
+        gpu.stream
+            .synchronize()
+            .map_err(failed("waiting for the device"))?;
         Ok(next.into_iter().take(count).map(|t| t as u32).collect())
     }
 }
@@ -206,7 +212,12 @@ impl Pass<'_> {
     }
 
     /// Adds the last result to the residual stream and normalises `rows` of it.
-    fn norm(&self, b: &Buffers, (weight, rows): (&CudaSlice<f32>, usize), ends: bool) -> Result<(), EngineError> {
+    fn norm(
+        &self,
+        b: &Buffers,
+        (weight, rows): (&CudaSlice<f32>, usize),
+        ends: bool,
+    ) -> Result<(), EngineError> {
         self.add_norm(b, (weight, rows), (true, ends))
     }
 
@@ -254,12 +265,20 @@ impl Pass<'_> {
         self.mark(at, Some(Op::OProj))
     }
 
-    fn mlp_half(&mut self, b: &mut Buffers, (index, layer): (usize, &LayerWeights)) -> Result<(), EngineError> {
+    fn mlp_half(
+        &mut self,
+        b: &mut Buffers,
+        (index, layer): (usize, &LayerWeights),
+    ) -> Result<(), EngineError> {
         let (gpu, c, rows) = (self.gpu, self.config, self.rows());
         self.norm(b, (&layer.mlp_norm, rows), false)?;
         self.mark(Some(index), Some(Op::Norm))?;
         let wide = c.intermediate;
-        gpu.project((&layer.gate_up, 2 * wide, c.hidden), (&b.normed, rows), &mut b.wide)?;
+        gpu.project(
+            (&layer.gate_up, 2 * wide, c.hidden),
+            (&b.normed, rows),
+            &mut b.wide,
+        )?;
         let args = [gpu.pointer(&b.wide), gpu.pointer(&b.mixed), Arg::Int(wide as i32)];
         gpu.launch("silu_mul", ((wide.div_ceil(256), rows, 1), 256), &args)?;
         gpu.project((&layer.down, c.hidden, wide), (&b.mixed, rows), &mut b.delta)?;
@@ -360,7 +379,11 @@ impl Pass<'_> {
         let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
         gpu.project((head, c.vocab, c.hidden), (&b.normed, ends), &mut b.logits)?;
         self.mark(None, Some(Op::LmHead))?;
-        let args = [gpu.pointer(&b.logits), gpu.pointer(&b.next), Arg::Int(c.vocab as i32)];
+        let args = [
+            gpu.pointer(&b.logits),
+            gpu.pointer(&b.next),
+            Arg::Int(c.vocab as i32),
+        ];
         gpu.launch("argmax", ((ends, 1, 1), 1024), &args)?;
         self.mark(None, Some(Op::Sample))
     }

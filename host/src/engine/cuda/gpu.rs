@@ -90,7 +90,10 @@ impl Gpu {
         (grid, threads): ((usize, usize, usize), u32),
         args: &[Arg],
     ) -> Result<(), EngineError> {
-        let function = self.functions.get(name).ok_or(EngineError::Order("no such kernel"))?;
+        let function = self
+            .functions
+            .get(name)
+            .ok_or(EngineError::Order("no such kernel"))?;
         let mut launch = self.stream.launch_builder(function);
         for arg in args {
             match arg {
@@ -153,7 +156,9 @@ impl Gpu {
     /// An event that takes the device's time here.
     pub(super) fn event(&self) -> Result<CudaEvent, EngineError> {
         let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
-        self.stream.record_event(flags).map_err(failed("recording an event"))
+        self.stream
+            .record_event(flags)
+            .map_err(failed("recording an event"))
     }
 }
 

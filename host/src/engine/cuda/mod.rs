@@ -129,7 +129,11 @@ impl CudaEngine {
     }
 
     /// Starts a decode step, by replaying its graph if there is one. Returns whether it was a graph.
-    fn enqueue_decode(&mut self, segments: &[Segment], times: Option<&mut OpTimes>) -> Result<bool, EngineError> {
+    fn enqueue_decode(
+        &mut self,
+        segments: &[Segment],
+        times: Option<&mut OpTimes>,
+    ) -> Result<bool, EngineError> {
         let buffers = self.buffers.as_mut().ok_or(BEGIN_FIRST)?;
         let graph = times.is_none() && self.decoded > 0;
         let mut pass = Pass {
@@ -154,7 +158,10 @@ impl CudaEngine {
             enqueued?;
             self.graph = captured?;
         }
-        let graph = self.graph.as_ref().ok_or(EngineError::Order("the captured graph is empty"))?;
+        let graph = self
+            .graph
+            .as_ref()
+            .ok_or(EngineError::Order("the captured graph is empty"))?;
         graph.launch().map_err(failed("starting a graph"))?;
         Ok(true)
     }
@@ -256,10 +263,16 @@ fn check_shape(c: &ModelConfig) -> Result<(), EngineError> {
         })
     };
     if c.experts.is_some() {
-        return refuse("mixture-of-experts layers".into(), "dense models; --device cpu does both");
+        return refuse(
+            "mixture-of-experts layers".into(),
+            "dense models; --device cpu does both",
+        );
     }
     if !kernels::HEAD_DIMS.contains(&c.head_dim) {
-        return refuse(format!("heads of width {}", c.head_dim), "widths 32, 64, 96 and 128");
+        return refuse(
+            format!("heads of width {}", c.head_dim),
+            "widths 32, 64, 96 and 128",
+        );
     }
     let grouped = c.heads / c.kv_heads;
     if grouped > kernels::MOST_GROUPED {
@@ -273,14 +286,22 @@ fn check_shape(c: &ModelConfig) -> Result<(), EngineError> {
 }
 
 fn check_memory(gpu: &Gpu, needed: u64) -> Result<(), EngineError> {
-    let free = gpu.context.mem_get_info().map_err(failed("asking for free memory"))?.0 as u64;
+    let free = gpu
+        .context
+        .mem_get_info()
+        .map_err(failed("asking for free memory"))?
+        .0 as u64;
     if needed <= free {
         return Ok(());
     }
     Err(EngineError::DeviceMemory { needed, free })
 }
 
-fn describe(model: &Model, (gpu, ordinal): (&Gpu, usize), weight_bytes: u64) -> Result<EngineInfo, EngineError> {
+fn describe(
+    model: &Model,
+    (gpu, ordinal): (&Gpu, usize),
+    weight_bytes: u64,
+) -> Result<EngineInfo, EngineError> {
     let name = gpu.context.name().map_err(failed("asking the device's name"))?;
     Ok(EngineInfo {
         name: "cuda".into(),
@@ -318,15 +339,23 @@ impl Engine for CudaEngine {
             return Ok(());
         }
         (self.graph, self.buffers, self.decoded) = (None, None, 0);
-        check_memory(&self.gpu, decoder::bytes_of(&self.info.model, (batch, max_tokens)))?;
+        check_memory(
+            &self.gpu,
+            decoder::bytes_of(&self.info.model, (batch, max_tokens)),
+        )?;
         self.buffers = Some(Buffers::new(&self.gpu, &self.info.model, (batch, max_tokens))?);
-        self.gpu.stream.synchronize().map_err(failed("preparing the cache"))
+        self.gpu
+            .stream
+            .synchronize()
+            .map_err(failed("preparing the cache"))
     }
 
     fn prefill(&mut self, prompts: &[Vec<u32>], rec: &mut Recorder) -> Result<Vec<u32>, EngineError> {
         let slices: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
         if self.lengths.iter().any(|&l| l > 0) {
-            return Err(EngineError::Order("`begin` must come between two calls of `prefill`"));
+            return Err(EngineError::Order(
+                "`begin` must come between two calls of `prefill`",
+            ));
         }
         self.check(&slices)?;
         let tokens: Vec<i32> = prompts.iter().flatten().map(|&t| t as i32).collect();

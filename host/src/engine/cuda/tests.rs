@@ -114,7 +114,13 @@ fn a_graph_and_single_launches_give_the_same_bits() {
             let mut tokens = engine.prefill(&prompts, rec).expect("prefill");
             for _ in 0..5 {
                 tokens = engine.decode(&tokens, rec).expect("decode");
-                logits.extend(engine.read_logits().expect("logits").into_iter().map(f32::to_bits));
+                logits.extend(
+                    engine
+                        .read_logits()
+                        .expect("logits")
+                        .into_iter()
+                        .map(f32::to_bits),
+                );
             }
         };
         if ops {
@@ -140,8 +146,16 @@ fn long_prompts_are_cut_and_only_the_last_part_wants_a_token() {
 
 #[test]
 fn shapes_without_kernels_are_refused_by_name() {
-    let refused = |name: &str| check_shape(&preset(name).expect("preset")).expect_err("refused").to_string();
-    assert!(refused("tiny-moe").contains("mixture-of-experts"), "{}", refused("tiny-moe"));
+    let refused = |name: &str| {
+        check_shape(&preset(name).expect("preset"))
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(
+        refused("tiny-moe").contains("mixture-of-experts"),
+        "{}",
+        refused("tiny-moe")
+    );
     let mut config = preset("tiny-llama").expect("preset");
     config.head_dim = 48;
     let error = check_shape(&config).expect_err("refused").to_string();

@@ -117,7 +117,11 @@ impl Loader<'_> {
         Ok(all)
     }
 
-    fn fill(&self, (all, first): (&mut CudaSlice<bf16>, usize), info: &TensorInfo) -> Result<(), EngineError> {
+    fn fill(
+        &self,
+        (all, first): (&mut CudaSlice<bf16>, usize),
+        info: &TensorInfo,
+    ) -> Result<(), EngineError> {
         let n = info.elements();
         if let Some(seeded) = self.model.weights.seeded(info) {
             let args = [
@@ -142,7 +146,9 @@ fn to_f32(bytes: &[u8], info: &TensorInfo) -> Result<Vec<f32>, EngineError> {
     match info.storage {
         StorageType::F32 => {
             let words = bytes.chunks_exact(4);
-            Ok(words.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+            Ok(words
+                .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+                .collect())
         }
         StorageType::F16 => Ok(pairs.map(|b| f16::from_le_bytes(b).to_f32()).collect()),
         StorageType::Bf16 => Ok(pairs.map(|b| bf16::from_le_bytes(b).to_f32()).collect()),
