@@ -3,6 +3,7 @@
 pub mod candle;
 mod error;
 pub mod fp8;
+pub mod http;
 mod info;
 mod marks;
 pub mod mock;
