@@ -102,11 +102,10 @@ impl SseParser {
         None
     }
 
-    /// Ends an event at a blank line. One without data, or with nothing but one empty `data` field, is none.
+    /// Ends an event at a blank line. One without a `data` field is none; an empty field makes one with empty data.
     fn dispatch(&mut self) -> Option<SseEvent> {
-        self.has_data = false;
         let event = std::mem::take(&mut self.event);
-        (!event.data.is_empty()).then_some(event)
+        std::mem::take(&mut self.has_data).then_some(event)
     }
 }
 
@@ -137,8 +136,8 @@ mod tests {
         assert_eq!(data(": test\n\ndata: first\nid: 1\n\ndata:second\nid\n\ndata:  third\n\n"), [
             "first", "second", " third"
         ]);
-        // An empty data field alone makes no event; two make one of a line feed; the last block has no end.
-        assert_eq!(data("data\n\ndata\ndata\n\ndata:"), ["\n"]);
+        // The first block is an event with no data, the second one of a line feed; the last has no end.
+        assert_eq!(data("data\n\ndata\ndata\n\ndata:"), ["", "\n"]);
         assert_eq!(data("data:test\n\ndata: test\n\n"), ["test", "test"]);
     }
 
