@@ -102,7 +102,7 @@ impl<'a> Prompts<'a> {
 }
 
 /// Combines two numbers into a seed (finaliser of SplitMix64).
-fn mix(a: u64, b: u64) -> u64 {
+pub(super) fn mix(a: u64, b: u64) -> u64 {
     let mut z = a
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
         .wrapping_add(b)
