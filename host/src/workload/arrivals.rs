@@ -140,14 +140,20 @@ mod tests {
         let due: Vec<u64> = Arrivals::new(RequestRate::PerSecond(rate), burstiness, 7)
             .take(20_001)
             .collect();
-        due.windows(2).map(|pair| (pair[1] - pair[0]) as f64 * 1e-9).collect()
+        due.windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64 * 1e-9)
+            .collect()
     }
 
     /// Largest distance between the empirical distribution of gaps and a function.
     fn kolmogorov_smirnov(mut gaps: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
         gaps.sort_by(f64::total_cmp);
         let n = gaps.len() as f64;
-        let distance = |(at, gap): (usize, &f64)| (cdf(*gap) - at as f64 / n).abs().max((cdf(*gap) - (at + 1) as f64 / n).abs());
+        let distance = |(at, gap): (usize, &f64)| {
+            (cdf(*gap) - at as f64 / n)
+                .abs()
+                .max((cdf(*gap) - (at + 1) as f64 / n).abs())
+        };
         gaps.iter().enumerate().map(distance).fold(0.0, f64::max)
     }
 
@@ -183,7 +189,10 @@ mod tests {
     #[test]
     fn steady_and_unlimited_arrivals_are_exact() {
         let due = |rate, burstiness| Arrivals::new(rate, burstiness, 1).take(4).collect::<Vec<_>>();
-        assert_eq!(due(RequestRate::PerSecond(8.0), f64::INFINITY), [0, 125_000_000, 250_000_000, 375_000_000]);
+        assert_eq!(
+            due(RequestRate::PerSecond(8.0), f64::INFINITY),
+            [0, 125_000_000, 250_000_000, 375_000_000]
+        );
         assert_eq!(due(RequestRate::Unlimited, 1.0), [0; 4]);
     }
 

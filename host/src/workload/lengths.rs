@@ -109,7 +109,13 @@ fn parse(text: &str) -> Option<Lengths> {
         });
     }
     let mut parts = rest.splitn(3, ',');
-    let mut number = || parts.next()?.parse::<f64>().ok().filter(|number| number.is_finite());
+    let mut number = || {
+        parts
+            .next()?
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+    };
     let (mean, sd) = (number()?, number()?);
     let shape = match name {
         "normal" if sd >= 0.0 => Shape::Normal { mean, sd },
@@ -180,7 +186,10 @@ mod tests {
             ("lognormal:500,250", 500.0, 250.0),
         ] {
             let (found_mean, found_sd) = mean_and_sd(&drawn(text));
-            assert!((found_mean - mean).abs() < 0.01 * mean, "{text}: mean {found_mean}");
+            assert!(
+                (found_mean - mean).abs() < 0.01 * mean,
+                "{text}: mean {found_mean}"
+            );
             assert!((found_sd - sd).abs() <= 0.03 * sd, "{text}: deviation {found_sd}");
         }
     }
@@ -196,8 +205,20 @@ mod tests {
     #[test]
     fn what_is_no_distribution_is_refused() {
         for wrong in [
-            "", "0", "-3", "x", "uniform:5-2", "uniform:0-2", "uniform:5", "normal:5", "normal:nan,1", "normal:5,-1",
-            "lognormal:0,1", "normal:100,1,5000-6000", "gamma:1,2", "normal:5,1,2",
+            "",
+            "0",
+            "-3",
+            "x",
+            "uniform:5-2",
+            "uniform:0-2",
+            "uniform:5",
+            "normal:5",
+            "normal:nan,1",
+            "normal:5,-1",
+            "lognormal:0,1",
+            "normal:100,1,5000-6000",
+            "gamma:1,2",
+            "normal:5,1,2",
         ] {
             assert!(wrong.parse::<Lengths>().is_err(), "{wrong}");
         }

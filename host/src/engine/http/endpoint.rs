@@ -22,7 +22,9 @@ pub enum EndpointError {
     #[error("{0} is no URL: write http://HOST:PORT, with a path where the server's is not /v1/completions")]
     Syntax(String),
     /// Its scheme is not spoken.
-    #[error("{url} has the scheme {scheme}, and this version speaks http only: put a proxy that ends TLS in front")]
+    #[error(
+        "{url} has the scheme {scheme}, and this version speaks http only: put a proxy that ends TLS in front"
+    )]
     Scheme {
         /// The URL.
         url: String,
@@ -30,7 +32,9 @@ pub enum EndpointError {
         scheme: String,
     },
     /// It carries a user or password, which would end up in reports.
-    #[error("the URL holds a user name or password: give a key in the environment instead (--api-key-env NAME)")]
+    #[error(
+        "the URL holds a user name or password: give a key in the environment instead (--api-key-env NAME)"
+    )]
     Credentials,
 }
 
@@ -76,13 +80,25 @@ mod tests {
     fn urls_are_read() {
         let read = |url| Endpoint::parse(url).map(|found| (found.host, found.port, found.path));
         let of = |host: &str, port, path: &str| Ok((host.to_owned(), port, path.to_owned()));
-        assert_eq!(read("http://127.0.0.1:8000"), of("127.0.0.1", 8000, "/v1/completions"));
+        assert_eq!(
+            read("http://127.0.0.1:8000"),
+            of("127.0.0.1", 8000, "/v1/completions")
+        );
         assert_eq!(read("http://h/v1/"), of("h", 80, "/v1/completions"));
-        assert_eq!(read("http://[::1]:9/openai/completions"), of("::1", 9, "/openai/completions"));
+        assert_eq!(
+            read("http://[::1]:9/openai/completions"),
+            of("::1", 9, "/openai/completions")
+        );
         assert!(matches!(read("https://h"), Err(EndpointError::Scheme { .. })));
         assert_eq!(read("http://user:secret@h"), Err(EndpointError::Credentials));
         for wrong in ["", "h", "/v1", "http://", "http://h:99999"] {
-            assert!(matches!(read(wrong), Err(EndpointError::Syntax(_) | EndpointError::Scheme { .. })), "{wrong}");
+            assert!(
+                matches!(
+                    read(wrong),
+                    Err(EndpointError::Syntax(_) | EndpointError::Scheme { .. })
+                ),
+                "{wrong}"
+            );
         }
     }
 }

@@ -133,9 +133,10 @@ mod tests {
     #[test]
     fn the_examples_of_the_standard() {
         assert_eq!(data("data: YHOO\ndata: +2\ndata: 10\n\n"), ["YHOO\n+2\n10"]);
-        assert_eq!(data(": test\n\ndata: first\nid: 1\n\ndata:second\nid\n\ndata:  third\n\n"), [
-            "first", "second", " third"
-        ]);
+        assert_eq!(
+            data(": test\n\ndata: first\nid: 1\n\ndata:second\nid\n\ndata:  third\n\n"),
+            ["first", "second", " third"]
+        );
         // The first block is an event with no data, the second one of a line feed; the last has no end.
         assert_eq!(data("data\n\ndata\ndata\n\ndata:"), ["", "\n"]);
         assert_eq!(data("data:test\n\ndata: test\n\n"), ["test", "test"]);
@@ -143,7 +144,10 @@ mod tests {
 
     #[test]
     fn line_ends_and_byte_order_mark() {
-        assert_eq!(data("data: a\r\ndata: b\r\n\r\ndata: c\r\rdata: d\n\n"), ["a\nb", "c", "d"]);
+        assert_eq!(
+            data("data: a\r\ndata: b\r\n\r\ndata: c\r\rdata: d\n\n"),
+            ["a\nb", "c", "d"]
+        );
         assert_eq!(data("\u{feff}data: a\n\n\u{feff}data: b\n\n"), ["a"]);
         let (found, inside) = events(&[b"event: error\ndata: {}\n\ndata: cut"]);
         assert_eq!((found, inside), (vec![("error".into(), "{}".into())], true));

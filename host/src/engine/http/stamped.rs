@@ -44,7 +44,11 @@ impl Stamped {
 }
 
 impl AsyncRead for Stamped {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let read = ready!(Pin::new(&mut self.socket).poll_read(cx, buf));
         self.stamps.read_ns.set(self.clock.now_ns());
         Poll::Ready(read)
