@@ -1,5 +1,9 @@
 //! The only reader of time: monotonic nanoseconds since the run started, and wall time for records.
 
+mod timer;
+
+pub use timer::Timer;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
