@@ -47,6 +47,9 @@ pub enum RunError {
         /// What is wrong.
         error: serde_json::Error,
     },
+    /// The load client cannot work on this machine.
+    #[error("the load client cannot start: {0}")]
+    Client(String),
     /// The events could not be collected.
     #[error(transparent)]
     Collection(#[from] CollectionError),

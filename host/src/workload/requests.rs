@@ -77,6 +77,11 @@ impl Iterator for LoadRequests {
             output_tokens,
         })
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.end - self.next) as usize;
+        (left, Some(left))
+    }
 }
 
 /// A nonce and sentences in random order, cut at the end of a word to at most `bytes` bytes where the nonce allows.
