@@ -2,6 +2,7 @@
 
 mod args;
 mod exit;
+mod load;
 mod output;
 mod pack;
 mod plugin;
@@ -33,6 +34,8 @@ struct Cli {
 enum Command {
     /// Run a model offline in fixed batches and report; without flags a small demo on the CPU
     Run(Box<args::RunArgs>),
+    /// Send requests over time to a server that speaks the OpenAI interface, and report
+    Load(Box<load::LoadArgs>),
     /// Feed a recording to collectors and report
     Replay(replay::ReplayArgs),
     /// Build, sign, verify and install packs of plugins
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
     };
     let ended = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Load(args) => load::load(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Pack(command) => pack::pack(&command),
         Command::Plugin(command) => plugin::plugin(&command),

@@ -3,7 +3,9 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use tokio::io::unix::AsyncFd;
 
 /// A timer of the kernel, for one task of the current runtime.
@@ -16,7 +18,10 @@ impl Timer {
     /// # Errors
     /// When the process has no file descriptor left.
     pub fn new() -> io::Result<Self> {
-        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let fd = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
         Ok(Self(AsyncFd::new(fd)?))
     }
 
@@ -40,7 +45,10 @@ impl Timer {
         loop {
             let mut ready = self.0.readable().await?;
             let mut expirations = [0_u8; 8];
-            if ready.try_io(|fd| Ok(rustix::io::read(fd, &mut expirations)?)).is_ok() {
+            if ready
+                .try_io(|fd| Ok(rustix::io::read(fd, &mut expirations)?))
+                .is_ok()
+            {
                 return Ok(());
             }
         }
@@ -54,7 +62,10 @@ mod tests {
 
     #[test]
     fn it_wakes_after_the_time_and_can_be_used_again() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .expect("a runtime");
         runtime.block_on(async {
             let (clock, timer) = (Clock::start(), Timer::new().expect("a descriptor"));
             for _ in 0..3 {

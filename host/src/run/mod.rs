@@ -5,6 +5,7 @@ mod driver;
 mod engine;
 mod error;
 mod facts;
+mod load;
 mod observer;
 mod offline;
 mod record;
@@ -12,6 +13,7 @@ mod replay;
 mod request_rows;
 
 pub use error::RunError;
+pub use load::{LoadPlan, load};
 pub use offline::offline;
 pub use replay::{ReplayPlan, replay};
 

@@ -123,7 +123,7 @@ impl RunRecord {
     fn few_iterations(&self) -> Option<Note> {
         let need = super::CONFIDENCE.min_samples(Percent::DEFAULT[0]);
         let have = self.counts.iterations;
-        (have < need).then(|| {
+        (have < need && self.counts.iterations_planned > 0).then(|| {
             let text = format!(
                 "{have} iterations give no interval for the latencies: use --num-iters {need} or more"
             );

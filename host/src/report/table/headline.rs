@@ -44,6 +44,9 @@ fn excerpt(text: &str) -> String {
 
 fn model(record: &RunRecord) -> String {
     let model = &record.model;
+    if model.layers == 0 {
+        return model.name.clone();
+    }
     let mut parts = vec![model.architecture.clone(), format!("{} layers", model.layers)];
     if model.experts > 0 {
         parts.push(format!(
@@ -67,6 +70,9 @@ fn model(record: &RunRecord) -> String {
 
 fn engine(record: &RunRecord) -> String {
     let engine = &record.engine;
+    if engine.threads == 0 {
+        return format!("{} at {}", engine.name, engine.device);
+    }
     let version = engine
         .version
         .as_deref()
@@ -103,6 +109,16 @@ fn machine(record: &RunRecord) -> String {
 fn extent(record: &RunRecord, style: Style) -> String {
     let (counts, warmup) = (&record.counts, record.warmup.iterations);
     let per = |tokens: u64| tokens.checked_div(counts.requests).unwrap_or(0);
+    if counts.iterations_planned == 0 {
+        return format!(
+            "{}, {} failed, {} prompt and {} output tokens, {} apart",
+            several(counts.requests, "request"),
+            counts.errors,
+            counts.prompt_tokens,
+            counts.output_tokens,
+            several(warmup, "warm-up request"),
+        );
+    }
     let sequences = counts.requests.checked_div(counts.iterations).unwrap_or(0);
     format!(
         "{} {times} {} {times} ({} prompt + {} output tokens), {} apart",

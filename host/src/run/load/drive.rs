@@ -71,7 +71,8 @@ pub(super) async fn drive(
     let before = shared.ended.get();
     let pace = async {
         for request in requests {
-            let Some(due_ns) = wait_until_due(shared, &request, (start, &timer, &permits), stop).await? else {
+            let Some(due_ns) = wait_until_due(shared, &request, (start, &timer, &permits), stop).await?
+            else {
                 return Ok(false);
             };
             shared.tally.borrow_mut().started += 1;
@@ -88,7 +89,10 @@ pub(super) async fn drive(
             if stop.requested() {
                 return Ok(false);
             }
-            timer.sleep(LOOK_NS / 10).await.map_err(|error| RunError::Client(error.to_string()))?;
+            timer
+                .sleep(LOOK_NS / 10)
+                .await
+                .map_err(|error| RunError::Client(error.to_string()))?;
         }
         Ok(true)
     };

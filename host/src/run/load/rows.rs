@@ -1,6 +1,5 @@
 //! What becomes of one request, as rows of the event stream.
 
-use lm_bench_plugin::Sym;
 use lm_bench_plugin::kinds::{request, request_phase, token};
 
 use crate::engine::http::{Answer, Marks, RequestFailure};
@@ -39,7 +38,11 @@ impl<'a> RequestEvents<'a> {
     /// It succeeded.
     pub(super) fn finished(&self, answer: &Answer) {
         let tokens = (answer.prompt_tokens.unwrap_or(0), answer.output_tokens);
-        let last_content = if self.chunks > 0 { self.last_ns } else { answer.last_ns };
+        let last_content = if self.chunks > 0 {
+            self.last_ns
+        } else {
+            answer.last_ns
+        };
         self.phase(last_content, request_phase::LAST_CONTENT, tokens);
         self.phase(answer.last_ns, request_phase::FINISHED, tokens);
     }
@@ -47,7 +50,7 @@ impl<'a> RequestEvents<'a> {
     /// It failed.
     pub(super) fn failed(&self, t_ns: u64, failure: &RequestFailure) {
         let mut recorder = self.recorder.borrow_mut();
-        let error = Sym(recorder.symbol(&failure.cause.to_string()));
+        let error = recorder.symbol(&failure.cause.to_string());
         recorder.record(&request::Row {
             t_ns,
             id: self.id,
