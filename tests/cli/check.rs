@@ -121,8 +121,10 @@ fn each_wrong_collector_fails_the_check_that_it_violates() {
     let home = home();
     write_project(home.path(), "", ("", ""));
     checks(home.path(), &[&["wrong"], PATIENT].concat(), 0);
-    // The fault, the check, and the kind, the row and the number of rows that show it, if any do.
-    let cases: &[(&str, &str, Option<(&str, u64, u64)>)] = &[
+    /// Kind, row and number of rows that show a fault.
+    type Rows = Option<(&'static str, u64, u64)>;
+    // The fault, the check, and what shows it, if any rows do.
+    let cases: &[(&str, &str, Rows)] = &[
         ("TAKES_ANY_KEY", "config-unknown-key", None),
         ("TAKES_ANY_KEY", "config-wrong-type", None),
         ("ASKS_TWICE", "subscription", None),

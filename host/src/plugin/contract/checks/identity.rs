@@ -114,7 +114,8 @@ mod tests {
             metric_fault(&metric, &Limits::default())
         };
         assert_eq!(fault(|_| {}), None);
-        let faults: [(fn(&mut MetricDecl), &str); 5] = [
+        type Change = fn(&mut MetricDecl);
+        let faults: [(Change, &str); 5] = [
             (|metric| metric.unit = "m s".to_owned(), "no unit"),
             (|metric| metric.formula.clear(), "no formula"),
             (|metric| metric.about = " ".to_owned(), "about is empty"),
