@@ -2,19 +2,32 @@
 //! hands on: a process group can be left with one call.
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// How often it is looked for processes that were started since the last look.
 const ROUNDS: usize = 16;
+/// Looks in a row that find nothing before there is taken to be nothing, and the time between them: a process that is
+/// just being started has no environment yet.
+const EMPTY_LOOKS: usize = 2;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Kills each process of this user whose environment holds `name=value`. What gave itself another environment is not
 /// found.
 pub(super) fn kill(name: &str, value: &str) {
     let entry = format!("{name}={value}");
+    let mut empty = 0;
     for _ in 0..ROUNDS {
-        if !kill_once(entry.as_bytes()) {
-            return;
+        if kill_once(entry.as_bytes()) {
+            empty = 0;
+        } else {
+            empty += 1;
+            if empty == EMPTY_LOOKS {
+                return;
+            }
+            thread::sleep(PAUSE);
         }
     }
 }
@@ -58,6 +71,12 @@ mod tests {
             command.spawn().expect("a process")
         };
         let (mut marked, mut other) = (start(&value), start(&format!("{value}0")));
+        for child in [&marked, &other] {
+            // A child that was started is not yet one that has its environment.
+            while fs::read(format!("/proc/{}/environ", child.id())).is_ok_and(|text| text.is_empty()) {
+                thread::sleep(PAUSE);
+            }
+        }
         kill("LM_BENCH_TEST_MARK", &value);
         let ended = marked.wait().expect("waited for");
         assert_eq!(ended.signal(), Some(9));
