@@ -261,8 +261,6 @@ fn what_cannot_be_checked_is_refused() {
     assert!(check(&["latency", "--golden=absent.lmrec"]).contains("absent.lmrec"));
     assert!(check(&["latency", "--plugin-limit=batch_ms=0"]).contains("batch_ms"));
     assert!(check(&["latency", "--plugin-config=other.k=1"]).contains("other"));
-    write_project(home.path(), "", ("", ""));
-    assert!(check(&["wrong", "--door=wasm"]).contains("--door dylib"));
     crate::native::compiled(home.path(), &[]);
     assert!(check(&["./written_in_c.so"]).contains("--allow-native"));
 }
