@@ -129,6 +129,9 @@ fn a_project_is_built_for_the_doors_of_its_language() {
         inspected["description"]["config"]["properties"]["slow_ms"]["default"],
         50
     );
-    let door = refusal(&mut build("wasm"));
-    assert!(door.contains("build it with --door dylib"), "{door}");
+    let new = output(lm_bench(home.path()).args(["plugin", "new", "in-js", "--lang=js"]));
+    assert_eq!(new.status.code(), Some(0), "{}", stderr(&new));
+    let mut command = lm_bench(home.path());
+    let door = refusal(command.args(["plugin", "build", "in-js", "--out=out", "--door=dylib"]));
+    assert!(door.contains("build it with --door wasm"), "{door}");
 }
