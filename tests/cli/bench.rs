@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::native::compiled;
-use crate::program::{home, lm_bench, output, refusal, stderr, stdout};
+use crate::program::{BUILT_IN, home, lm_bench, output, refusal, stderr, stdout};
 
 /// The measurement of a plugin; a busy machine may make it invalid, which is told by the exit code, too.
 #[track_caller]
@@ -33,15 +33,7 @@ fn doors(result: &Value) -> Vec<&str> {
 #[test]
 fn every_built_in_collector_takes_the_seeded_stream() {
     let home = home();
-    for id in [
-        "attention-efficiency",
-        "fp8-error",
-        "kv-cache",
-        "latency",
-        "memory",
-        "moe-utilization",
-        "throughput",
-    ] {
+    for id in BUILT_IN {
         let result = measured(home.path(), &[id, "--rows=50"]);
         assert_eq!(doors(&result), ["built-in"]);
         let kinds = result["kinds"].as_array().expect("kinds").len() as u64;

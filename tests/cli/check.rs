@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{SMALL, home, lm_bench, output, refusal, stderr, stdout};
+use crate::program::{BUILT_IN, SMALL, home, lm_bench, output, refusal, stderr, stdout};
 
 /// Limits of time that a machine busy with other tests keeps.
 const PATIENT: &[&str] = &["--plugin-limit=batch_ms=20000", "--plugin-limit=call_ms=60000"];
@@ -86,15 +86,7 @@ fn find<'a>(checks: &'a [Value], name: &str) -> &'a Value {
 #[test]
 fn built_in_collectors_pass() {
     let home = home();
-    for id in [
-        "attention-efficiency",
-        "fp8-error",
-        "kv-cache",
-        "latency",
-        "memory",
-        "moe-utilization",
-        "throughput",
-    ] {
+    for id in BUILT_IN {
         let checks = checks(home.path(), &[&[id], PATIENT].concat(), 0);
         assert!(checks.len() > 25, "{id}");
         assert_eq!(find(&checks, "call-order")["verdict"], "pass", "{id}");

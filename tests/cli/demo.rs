@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{SMALL, home, lm_bench, output, record, stderr, stdout};
+use crate::program::{BUILT_IN, SMALL, home, lm_bench, output, record, stderr, stdout};
 
 fn metrics<'a>(record: &'a Value, name: &str) -> Vec<&'a Value> {
     let all = record["metrics"].as_array().expect("metrics");
@@ -39,16 +39,7 @@ fn the_demo_gives_each_collector_data() {
         .iter()
         .map(|plugin| plugin["id"].as_str().expect("an id"))
         .collect();
-    let expected = [
-        "attention-efficiency",
-        "fp8-error",
-        "kv-cache",
-        "latency",
-        "memory",
-        "moe-utilization",
-        "throughput",
-    ];
-    assert_eq!(ids, expected.into());
+    assert_eq!(ids, BUILT_IN.into());
     for plugin in plugins {
         assert!(plugin["rows"].as_u64().expect("a count") > 0, "{plugin}");
         assert_eq!(plugin["lost"], 0, "{plugin}");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{home, lm_bench, output, record, refusal, stderr, stdout};
+use crate::program::{BUILT_IN, home, lm_bench, output, record, refusal, stderr, stdout};
 
 #[test]
 fn the_list_names_the_built_in_collectors() {
@@ -10,15 +10,7 @@ fn the_list_names_the_built_in_collectors() {
     let output = output(lm_bench(home.path()).args(["plugin", "list"]));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let list = stdout(&output);
-    for id in [
-        "attention-efficiency",
-        "fp8-error",
-        "kv-cache",
-        "latency",
-        "memory",
-        "moe-utilization",
-        "throughput",
-    ] {
+    for id in BUILT_IN {
         assert!(list.contains(id), "{id} is not in:\n{list}");
     }
 }

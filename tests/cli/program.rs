@@ -45,6 +45,17 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8 on stderr")
 }
 
+/// The collectors that are built in, in the order of their ids.
+pub(crate) const BUILT_IN: [&str; 7] = [
+    "attention-efficiency",
+    "fp8-error",
+    "kv-cache",
+    "latency",
+    "memory",
+    "moe-utilization",
+    "throughput",
+];
+
 /// The record on stdout of a run that ended with `code`.
 pub(crate) fn record(output: &Output, code: i32) -> Value {
     assert_eq!(output.status.code(), Some(code), "{}", stderr(output));

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lm_bench_abi as abi;
 use lm_bench_plugin::{FaultCode, Host as _, LogLevel, Metric, Value};
 
+use crate::plugin::failure::Failure;
 use crate::plugin::gather::Report;
 use crate::plugin::limits::Limits;
 use crate::plugin::math::for_each_function;
@@ -95,6 +96,25 @@ pub(super) unsafe fn text(bytes: abi::Bytes, max: usize) -> String {
     };
     // SAFETY: the caller's promise, for a prefix.
     String::from_utf8_lossy(unsafe { bytes.as_slice() }).into_owned()
+}
+
+/// Whether a call that returned `status`, and gave `fault` through its callback, succeeded.
+///
+/// # Errors
+/// The fault, or that the status says one and no reason was given.
+pub(super) fn succeeded(
+    status: i32,
+    fault: Option<(FaultCode, String)>,
+    limits: &Limits,
+) -> Result<(), Failure> {
+    match (status, fault) {
+        (abi::STATUS_OK, None) => Ok(()),
+        (abi::STATUS_OK, Some((_, message))) => Err(Failure::contract(message)),
+        (_, Some((code, message))) => Err(Failure::reported(code, &message, limits.text_bytes)),
+        (status, None) => Err(Failure::contract(format!(
+            "a call returned status {status} without a reason"
+        ))),
+    }
 }
 
 /// A severity by its number.

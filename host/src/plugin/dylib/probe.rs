@@ -5,6 +5,7 @@ use std::ffi::c_void;
 
 use lm_bench_abi as abi;
 
+use super::callbacks::succeeded;
 use super::elf::LibraryFacts;
 use super::library::{self, LibraryError, ProbeTable, Sealed};
 use super::probe_callbacks::{OwnSymbols, ProbeCallbacks};
@@ -84,17 +85,11 @@ impl DylibProbe {
         let instance = &mut self.instance;
         let table = self.table.functions();
         let status = callbacks.lend(self.process, |host| call(table, instance, host));
-        match (status, callbacks.fault) {
-            (abi::STATUS_OK, None) => Ok(Given {
-                reply: callbacks.reply,
-                sample: callbacks.sample,
-            }),
-            (abi::STATUS_OK, Some((_, message))) => Err(Failure::contract(message)),
-            (_, Some((code, message))) => Err(Failure::reported(code, &message, self.limits.text_bytes)),
-            (status, None) => Err(Failure::contract(format!(
-                "a call returned status {status} without a reason"
-            ))),
-        }
+        succeeded(status, callbacks.fault, &self.limits)?;
+        Ok(Given {
+            reply: callbacks.reply,
+            sample: callbacks.sample,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use lm_bench_abi as abi;
 use lm_bench_plugin::{Batch, Data, Resolved, Subscription};
 
-use super::callbacks::Callbacks;
+use super::callbacks::{Callbacks, succeeded};
 use super::elf::LibraryFacts;
 use super::library::{self, LibraryError, Sealed, Table};
 use crate::plugin::failure::Failure;
@@ -68,14 +68,8 @@ impl DylibSession {
         let mut callbacks = Callbacks::new(&mut self.host, &self.limits);
         let instance = &mut self.instance;
         let status = callbacks.lend(|host| call(self.table.functions(), instance, host));
-        match (status, callbacks.fault) {
-            (abi::STATUS_OK, None) => Ok((callbacks.reply, callbacks.report)),
-            (abi::STATUS_OK, Some((_, message))) => Err(Failure::contract(message)),
-            (_, Some((code, message))) => Err(Failure::reported(code, &message, self.limits.text_bytes)),
-            (status, None) => Err(Failure::contract(format!(
-                "a call returned status {status} without a reason"
-            ))),
-        }
+        succeeded(status, callbacks.fault, &self.limits)?;
+        Ok((callbacks.reply, callbacks.report))
     }
 
     fn reply(
